@@ -13,7 +13,7 @@ from podium import models
 from podium.cli import program
 from podium.core import registry
 from podium.methods.base import LIST_FORMS, Tags
-from podium.methods.learned.expert_matching import match_experts
+from podium.methods.input_checks import match_experts
 from podium.methods.learned.supervised_method import SupervisedAggregator
 
 

@@ -45,7 +45,11 @@ class Examples:
 
         `weights` maps queries to weights; the others weigh 1.
         """
-        grades = _align_grades(index, labels)
+        if labels is None:
+            raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
+        if not isinstance(labels, Labels):
+            raise InputError(f"the labels are a {type(labels).__name__}", remedy="convert it to Labels")
+        grades = labels.align(index)
         judged = ~np.isnan(grades)
         if require_signal:
             _check_learnable(index, grades, judged)
@@ -53,10 +57,8 @@ class Examples:
             raise InputError(
                 "the validation queries have no labels", remedy="give labeled ones, or omit validation"
             )
-        codes = np.array(
-            sorted(range(len(index)), key=lambda c: (type(index.queries[c]).__name__, index.queries[c])),
-            np.int64,
-        )
+        ids = index.queries
+        codes = np.array(sorted(range(len(ids)), key=lambda c: (type(ids[c]).__name__, ids[c])), np.int64)
         place = np.empty(len(codes), np.int64)
         place[codes] = np.arange(len(codes))
         rows = np.flatnonzero(judged)
@@ -129,12 +131,11 @@ class Examples:
 
 @dataclass(frozen=True)
 class LearningTask:
-    """Features of the training examples and, if any, of the validation examples."""
+    """Examples with their features: to train on, and to validate with if there are any."""
 
     values: F8
     examples: Examples
-    check_values: F8 | None = None
-    check: Examples | None = None
+    validation: LearningTask | None = None
     progress: Progress = no_progress
 
 
@@ -144,24 +145,14 @@ class Training:
 
     preferences: Preferences
     examples: Examples
-    features: Features | None
-    validation: Training | None
-    progress: Progress
+    features: Features | None = None
+    validation: Training | None = None
+    progress: Progress = no_progress
 
     def build_task(self, values: Callable[[Training], F8]) -> LearningTask:
         """The examples with their features, which `values` computes for training and for validation data."""
-        check, own = self.validation, values(self)
-        if check is None:
-            return LearningTask(own, self.examples, progress=self.progress)
-        return LearningTask(own, self.examples, values(check), check.examples, self.progress)
-
-
-def _align_grades(index: ItemIndex, labels: Labels | None) -> F8:
-    if labels is None:
-        raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
-    if not isinstance(labels, Labels):
-        raise InputError(f"the labels are a {type(labels).__name__}", remedy="convert it to Labels")
-    return labels.align(index)
+        check = None if self.validation is None else self.validation.build_task(values)
+        return LearningTask(values(self), self.examples, check, self.progress)
 
 
 def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:

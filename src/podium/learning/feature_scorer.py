@@ -17,10 +17,9 @@ from podium.kernels.lambdas import (
     train_linear_pass,
     update_weights,
 )
-from podium.learning.blocks import Block, BlockSource, InMemoryBlock
-from podium.learning.examples import Examples, LearningTask
+from podium.learning.examples import LearningTask
 from podium.learning.networks import Network
-from podium.learning.objective import BlockObjective
+from podium.learning.objective import Block, BlockSource, InMemoryBlock, Objective
 from podium.learning.plan import Plan, ScorerSettings
 from podium.learning.trainer import train_members
 from podium.metrics.base import MetricSpec
@@ -28,33 +27,18 @@ from podium.metrics.base import MetricSpec
 __all__ = ["FeatureBlock", "FeatureScorer", "WeightPrior", "fit_scorer", "train_network_pass"]
 
 
+@dataclass(kw_only=True)
 class FeatureBlock(Block):
-    """Examples with their features, which are copied to a device on first use, in the thread that trains."""
+    """Examples with their features, for a linear scorer or a network."""
 
-    def __init__(
-        self,
-        values: F8,
-        examples: Examples,
-        network: Network,
-        plan: Plan,
-        metric: MetricSpec | None = None,
-        *,
-        shards: int = 0,
-    ) -> None:
-        super().__init__(examples, plan, metric, shards=shards)
-        self.values, self.network = values, network
-        self.on_device: Any = None
+    values: F8
+    network: Network
 
     def compute_scores(self, weights: F8) -> F8:
         """Compute them on the device of the plan."""
         if self.plan.device == "cpu":
             return self.network.compute_scores(weights, self.values)
-        if self.on_device is None:
-            from podium.kernels.device.lambdarank_training import DeviceScorer
-            from podium.kernels.device.torch_device import resolve_device
-
-            self.on_device = DeviceScorer(resolve_device(self.plan.device), self.values, self.network.widths)
-        return np.asarray(self.on_device.scores(weights))
+        return np.asarray(self._copy_to_device().scores(weights))
 
     def visit_queries(
         self, visit: I8, optimizer: OptimizerState, random: np.random.Generator
@@ -62,20 +46,24 @@ class FeatureBlock(Block):
         """LambdaRank steps after every batch of queries."""
         values, starts, batch = self.values, self.examples.starts, self.plan.batch
         if self.plan.device != "cpu":
-            self._load_objective().learn(visit, batch, optimizer)
+            self._copy_to_device().learn(visit, batch, optimizer)
         elif self.network.hidden:
             train_network_pass(self.network, values, starts, self.target, visit, batch, optimizer)
         else:
             train_linear_pass(values, starts, self.target, visit, batch, optimizer, self.calls)
         return 0.0, 0.0
 
-    def _load_objective(self) -> Any:
+    def _copy_to_device(self) -> Any:
         if self.on_device is None:
-            from podium.kernels.device.lambdarank_training import DeviceObjective
+            from podium.kernels.device.lambdarank_training import DeviceObjective, DeviceScorer
             from podium.kernels.device.torch_device import resolve_device
 
-            where, widths = resolve_device(self.plan.device), self.network.widths
-            self.on_device = DeviceObjective(where, self.values, self.examples.starts, self.target, widths)
+            where, values, widths = resolve_device(self.plan.device), self.values, self.network.widths
+            self.on_device = (
+                DeviceScorer(where, values, widths)
+                if self.metric is None
+                else DeviceObjective(where, values, self.examples.starts, self.target, widths)
+            )
         return self.on_device
 
 
@@ -126,11 +114,6 @@ class FeatureScorer:
     trees_: str | None = None
 
     @classmethod
-    def from_width(cls, settings: ScorerSettings, width: int) -> FeatureScorer:
-        """An untrained scorer of this many features."""
-        return cls(settings, np.zeros(width), np.ones(width))
-
-    @classmethod
     def from_model(cls, model: Any) -> FeatureScorer:
         """The scorer that `store_in` wrote into a model."""
         names = (name for name in cls.__annotations__ if name.endswith("_"))
@@ -158,7 +141,7 @@ class FeatureScorer:
     ) -> FeatureScorer:
         """The same scorer with trained members."""
         start = None if prior.start is None else prior.start * self.scale_
-        objective = BlockObjective(
+        objective = Objective(
             training,
             validation,
             choose_by,
@@ -197,10 +180,10 @@ class FeatureScorer:
 
     def compute_scores(self, values: F8) -> F8:
         """One score per row."""
-        if self.trees_ is not None:
+        if self.settings.scorer == "lambdamart":
             from podium.learning import trees
 
-            return trees.predict_trees(self.trees_, values)
+            return trees.predict_trees(str(self.trees_), values)
         network = self.network
         if not network.hidden:
             return network.compute_scores(self.linear_weights, values)
@@ -218,7 +201,8 @@ def fit_scorer(
 ) -> FeatureScorer:
     """Train a scorer on examples in memory; `plan` replaces that of the settings."""
     plan, values = plan or settings.plan, task.values
-    scorer = FeatureScorer.from_width(settings, values.shape[1])
+    width = values.shape[1]
+    scorer = FeatureScorer(settings, np.zeros(width), np.ones(width))
     if settings.standardise and len(values):
         scorer = scorer.with_scale(values.mean(axis=0), values.std(axis=0))
     if settings.scorer == "lambdamart":
@@ -229,9 +213,12 @@ def fit_scorer(
             task, plan.passes, plan.rate, patience=plan.patience, seed=plan.seed, choose_by=plan.choose_by
         )
         return replace(scorer, trees_=text, passes_=[rounds])
-    scaled, network, check = np.ascontiguousarray(scorer.scale_values(values)), scorer.network, None
-    if task.check is not None and task.check_values is not None:
-        check_values = np.ascontiguousarray(scorer.scale_values(task.check_values))
-        check = InMemoryBlock(FeatureBlock(check_values, task.check, network, plan))
-    train = InMemoryBlock(FeatureBlock(scaled, task.examples, network, plan, plan.metric))
-    return scorer.train(train, check, plan.choose_by, plan, prior, task.progress)
+
+    def build_block(part: LearningTask, metric: str | None) -> InMemoryBlock:
+        scaled, network = np.ascontiguousarray(scorer.scale_values(part.values)), scorer.network
+        return InMemoryBlock(
+            FeatureBlock(values=scaled, network=network, examples=part.examples, plan=plan, metric=metric)
+        )
+
+    check = None if task.validation is None else build_block(task.validation, None)
+    return scorer.train(build_block(task, plan.metric), check, plan.choose_by, plan, prior, task.progress)

@@ -1,23 +1,33 @@
-"""What every method checks before it computes: the form of the preferences, item features, expert weights."""
+"""What methods check before they compute: forms of preferences, item features, expert weights, known experts."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from podium.core import registry
-from podium.core.errors import InputError, ParameterError, UnsupportedFormError
+from podium.core.errors import InputError, Option, ParameterError, PodiumWarning, UnsupportedFormError
 from podium.data.features import Features
-from podium.data.ids import Id
+from podium.data.ids import Id, Ids
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import F8
+from podium.kernels.dispatch import B1, F8, I8
 
 if TYPE_CHECKING:
     from podium.methods.base import Aggregator
+    from podium.methods.learned.supervised_method import SupervisedAggregator
 
-__all__ = ["Weights", "check_features", "check_forms", "check_weights", "weights_for"]
+__all__ = [
+    "Weights",
+    "check_features",
+    "check_forms",
+    "check_weights",
+    "match_expert_ids",
+    "match_experts",
+    "weights_for",
+]
 
 Weights = Mapping[Id, float] | Sequence[float]
 
@@ -78,3 +88,31 @@ def weights_for(weights: Weights, experts: Sequence[Id], name: str) -> F8:
                 f"{name}: weight given for unknown expert {expert!r}; known experts: {known[:10]}"
             )
     return np.array([weights[e] for e in known], np.float64)
+
+
+def match_experts(model: SupervisedAggregator, preferences: Preferences) -> I8:
+    """For every expert here its number in training, -1 for unknown experts."""
+    return match_expert_ids(model, preferences.experts, preferences.active_experts)
+
+
+def match_expert_ids(model: SupervisedAggregator, experts: Ids, active: B1) -> I8:
+    """The same by id; only active experts can be unknown by mistake."""
+    codes = Ids(model.experts_).codes_of(experts)
+    unknown = codes < 0
+    known = f"{', '.join(map(repr, model.experts_[:8]))}{', ...' if len(model.experts_) > 8 else ''}"
+    if model.unseen == "error" and unknown.any():
+        strangers = experts.take(np.flatnonzero(unknown & active)).tolist()
+        if strangers:
+            more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
+            raise ParameterError(
+                f"{model.name} was not trained on expert {strangers[0]!r}{more}; trained on {known}; set ",
+                Option("unseen", "ignore", of="method"),
+                " to ignore unknown experts, or train with them",
+            )
+    elif len(codes) and unknown.all():
+        warnings.warn(
+            f"{model.name} was trained on none of these experts, so it ignores all of them; trained on {known}",
+            PodiumWarning,
+            stacklevel=3,
+        )
+    return codes

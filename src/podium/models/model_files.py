@@ -71,15 +71,11 @@ def pack(name: str, parameters: Mapping[str, Any], learned: Mapping[str, Any]) -
     from safetensors.numpy import save as to_bytes
 
     document, tensors = _encode_contents(name, parameters, learned)
-    metadata = {"podium": document, "checksum": _compute_checksum(document, tensors)}
-    return _sort_metadata(to_bytes(tensors, metadata=metadata))
-
-
-def _sort_metadata(content: bytes) -> bytes:
-    """The same file with sorted metadata, whose order otherwise varies from call to call."""
+    metadata = {"checksum": _compute_checksum(document, tensors), "podium": document}
+    content = to_bytes(tensors, metadata=metadata)
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    header["__metadata__"] = metadata  # whose order otherwise varies from call to call
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # tensors start at a multiple of 8
     return struct.pack("<Q", len(text)) + text + content[8 + length :]

@@ -19,9 +19,8 @@ from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.ranking_expectations import LARGEST, Potentials, sum_by_index
-from podium.learning.blocks import BlockSource, InMemoryBlock
 from podium.learning.examples import Examples, Training
-from podium.learning.objective import BlockObjective
+from podium.learning.objective import BlockSource, InMemoryBlock, Objective
 from podium.learning.plan import (
     Batch,
     ChooseBy,
@@ -39,6 +38,7 @@ from podium.learning.shard_cache import open_prepared_shards
 from podium.learning.trainer import train
 from podium.learning.training_shards import TrainingShard
 from podium.methods.base import ALL_FORMS, Tags
+from podium.methods.input_checks import match_expert_ids
 from podium.methods.learned.crf_potentials import (
     ExpertStatements,
     PotentialBlock,
@@ -49,7 +49,6 @@ from podium.methods.learned.crf_potentials import (
     order_by_content,
     sum_squares_within,
 )
-from podium.methods.learned.expert_matching import match_expert_ids
 from podium.methods.learned.expert_matrices import Transform
 from podium.methods.learned.provenance import forget_queries
 from podium.methods.learned.supervised_method import SupervisedAggregator
@@ -157,9 +156,9 @@ class CrfAggregator(SupervisedAggregator):
         scale = compute_scales(
             [sum_squares_within(mine, index.query_of_slot, index.sizes, self._count_groups())]
         )
-        block = PotentialBlock(_scale_potentials(mine, scale), examples, self.plan, self.subset, self.metric)
+        block = InMemoryBlock(self._build_block(mine, scale, examples, self.metric))
         check = self._build_validation(training.validation, scale)
-        self._train_weights(InMemoryBlock(block), check, self.choose_by, scale, training.progress)
+        self._train_weights(block, check, self.choose_by, scale, training.progress)
         self._set_effects([self._compute_effects(found, examples.rows, slots)], len(examples))
 
     def _assign_groups(self, rows: I8) -> None:
@@ -202,7 +201,7 @@ class CrfAggregator(SupervisedAggregator):
     ) -> None:
         """Learn `weights_`, three per group, from potentials that were divided by `scale`."""
         size = 3 * self._count_groups()
-        objective = BlockObjective(training, validation, choose_by, lambda _: np.zeros(size))
+        objective = Objective(training, validation, choose_by, lambda _: np.zeros(size))
         trained = train(objective, self.plan, self.seed, progress)
         self.losses_, self.passes_ = trained.losses, [trained.pass_number]
         self.quality_ = 0.0 if validation is None else trained.quality
@@ -219,8 +218,15 @@ class CrfAggregator(SupervisedAggregator):
         found = build_potentials(
             self._collect_statements(preferences), group, self._count_groups(), examples.rows, slots
         )
-        return InMemoryBlock(
-            PotentialBlock(_scale_potentials(found, scale), examples, self.plan, self.subset)
+        return InMemoryBlock(self._build_block(found, scale, examples))
+
+    def _build_block(
+        self, p: Potentials, scale: F8, examples: Examples, metric: MetricSpec | None = None, shards: int = 0
+    ) -> PotentialBlock:
+        """Examples with their potentials over `scale`."""
+        scaled, plan = p._replace(values=p.values / scale), self.plan
+        return PotentialBlock(
+            potentials=scaled, subset=self.subset, examples=examples, plan=plan, metric=metric, shards=shards
         )
 
     def _compute_effects(self, found: ExpertStatements, rows: I8, slots: int) -> tuple[F8, F8]:
@@ -354,10 +360,6 @@ class CrfAggregator(SupervisedAggregator):
         return smaller.fit(
             preferences, labels, validation=validation, query_weights=query_weights, progress=progress
         )
-
-
-def _scale_potentials(p: Potentials, scale: F8) -> Potentials:
-    return p._replace(values=p.values / scale)
 
 
 def _sum_products_within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,9 @@ from podium.kernels import preference_svd, ranking_expectations
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.lambdas import OptimizerState
 from podium.kernels.ranking_expectations import Potentials, sum_by_index
-from podium.learning.blocks import Block
 from podium.learning.examples import Examples
-from podium.learning.plan import Plan
+from podium.learning.objective import Block
 from podium.methods.learned.expert_matrices import Transform, build_expert_matrices
-from podium.metrics.base import MetricSpec
 
 __all__ = [
     "ExpertStatements",
@@ -106,22 +105,12 @@ def build_potentials(found: ExpertStatements, group: I8, groups: int, slots: I8,
     return Potentials(starts, key % groups, values)
 
 
+@dataclass(kw_only=True)
 class PotentialBlock(Block):
     """Examples with their potentials; each step is on `subset` sampled items per query."""
 
-    def __init__(
-        self,
-        potentials: Potentials,
-        examples: Examples,
-        plan: Plan,
-        subset: int,
-        metric: MetricSpec | None = None,
-        *,
-        shards: int = 0,
-    ) -> None:
-        super().__init__(examples, plan, metric, shards=shards)
-        self.potentials, self.subset = potentials, subset
-        self.on_device: Any = None
+    potentials: Potentials
+    subset: int
 
     def compute_scores(self, weights: F8) -> F8:
         """The weighted sums of the potentials."""
@@ -141,11 +130,11 @@ class PotentialBlock(Block):
                 self.potentials, target, examples.weight, visit, rows, batch, optimizer, self.calls
             )
         else:
-            loss = self._load_device_crf(len(optimizer.weights) // 3).learn(visit, rows, batch, optimizer)
+            loss = self._copy_to_device(len(optimizer.weights) // 3).learn(visit, rows, batch, optimizer)
         weight = float(examples.weight[visit].sum())
         return loss * weight, weight
 
-    def _load_device_crf(self, groups: int) -> Any:
+    def _copy_to_device(self, groups: int) -> Any:
         if self.on_device is None:
             from podium.kernels.device.ranking_expectations import DeviceCrf
             from podium.kernels.device.torch_device import resolve_device

@@ -26,7 +26,7 @@ from podium.learning.shard_cache import (
     weights_key,
 )
 from podium.learning.training_shards import is_empty
-from podium.methods.input_checks import check_forms
+from podium.methods.input_checks import check_forms, match_expert_ids
 from podium.methods.learned.crf_potentials import (
     ExpertStatements,
     PotentialBlock,
@@ -36,7 +36,6 @@ from podium.methods.learned.crf_potentials import (
     count_rows_by_expert,
     sum_squares_within,
 )
-from podium.methods.learned.expert_matching import match_expert_ids
 from podium.methods.learned.expert_matrices import Transform
 from podium.storage.array_files import PreparedArrays
 
@@ -195,22 +194,24 @@ class PreferenceShards:
         with closing(train.iterate_prepared(partial(self._load_potentials, train), train.used)) as parts:
             for part in parts:
                 index = read_examples(part).labels.index
-                mine = _read_potentials(part, np.ones(3))
-                squares.append(sum_squares_within(mine, index.query_of_slot, index.sizes, groups))
+                squares.append(
+                    sum_squares_within(_read_potentials(part), index.query_of_slot, index.sizes, groups)
+                )
         return compute_scales(squares)
 
     def build_blocks(self, shards: PreparedShards, scale: F8) -> ShardBlocks:
         """The shards as blocks of potentials divided by `scale`."""
-        model, metric = self.model, self.scan.metric if shards is self.train else None
+        metric = self.scan.metric if shards is self.train else None
 
         def load_block(number: int) -> PotentialBlock:
             part = self._load_potentials(shards, number)
-            mine, examples = _read_potentials(part, scale), read_examples(part)
-            return PotentialBlock(mine, examples, model.plan, model.subset, metric, shards=len(shards.used))
+            return self.model._build_block(
+                _read_potentials(part), scale, read_examples(part), metric, len(shards.used)
+            )
 
         return ShardBlocks(shards, load_block)
 
 
-def _read_potentials(part: PreparedArrays, scale: F8) -> Potentials:
+def _read_potentials(part: PreparedArrays) -> Potentials:
     arrays = part.arrays
-    return Potentials(arrays["first"], arrays["group"].astype(np.int64), arrays["values"] / scale)
+    return Potentials(arrays["first"], arrays["group"].astype(np.int64), arrays["values"])

@@ -29,8 +29,8 @@ from podium.learning.plan import (
 )
 from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
 from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.input_checks import match_experts
 from podium.methods.learned.expert_features import ExpertFeatures, build_expert_features, standardize_by_query
-from podium.methods.learned.expert_matching import match_experts
 from podium.methods.learned.supervised_method import SupervisedAggregator
 
 __all__ = ["FusedAggregator"]
@@ -87,14 +87,12 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
         )
 
     def _build_columns(
-        self, preferences: Preferences, found: ExpertFeatures, features: Features | None
-    ) -> F8:
-        """Columns by expert, consensus columns, item features."""
-        index = preferences.index
-        return np.concatenate(
-            [*found.own, found.compute_consensus(index), self._align_item_features(preferences, features)],
-            axis=1,
-        )
+        self, preferences: Preferences, features: Features | None
+    ) -> tuple[F8, ExpertFeatures]:
+        """Columns by expert, consensus columns, item features; and the tables by expert behind them."""
+        found = self._build_expert_features(preferences)
+        items = self._align_item_features(preferences, features)
+        return np.concatenate([*found.own, found.compute_consensus(preferences.index), items], axis=1), found
 
     def _align_item_features(self, preferences: Preferences, features: Features | None) -> F8:
         index, names = preferences.index, self.features_
@@ -128,19 +126,18 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
         self.depth_ = float(max(2, ranks.max(initial=0)))
         self.features_ = [] if training.features is None else list(training.features.names)
         self.grown_: list[str] = []
-        found, check = self._build_expert_features(training.preferences), training.validation
-        values = self._build_columns(training.preferences, found, training.features)
-        task = LearningTask(values[training.examples.rows], training.examples, progress=training.progress)
-        if check is not None:
-            seen = self._build_columns(
-                check.preferences, self._build_expert_features(check.preferences), check.features
-            )
-            task = replace(task, check_values=seen[check.examples.rows], check=check.examples)
+        values, found = self._build_columns(training.preferences, training.features)
+        check, held = None, training.validation
+        if held is not None:
+            held_values = self._build_columns(held.preferences, held.features)[0]
+            check = LearningTask(held_values[held.examples.rows], held.examples)
+        rows = training.examples.rows
+        task = LearningTask(values[rows], training.examples, check, training.progress)
         scorer = fit_scorer(self, task)
         scorer.store_in(self)
         if self.trees and self.scorer == "lambdarank":
-            rows = self._build_tree_columns(training.preferences, found, values)[training.examples.rows]
-            self._grow_trees(scorer, task, rows)
+            columns = self._build_tree_columns(training.preferences, found, values)
+            self._grow_trees(scorer, task, columns[rows])
 
     def _grow_trees(self, scorer: FeatureScorer, task: LearningTask, rows: F8) -> None:
         """Trees that correct the linear scorer, fitted on queries it has not seen."""
@@ -166,8 +163,7 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
     # -- scoring ---------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
-        found = self._build_expert_features(preferences)
-        values = self._build_columns(preferences, found, features)
+        values, found = self._build_columns(preferences, features)
         scores = FeatureScorer.from_model(self).compute_scores(values)
         if not self.grown_:
             return scores

@@ -94,13 +94,12 @@ class LambdaRank(FeatureModel, ScorerSettings):
         examples = Examples.from_labels(features.index, labels, dict(query_weights or {})).with_item_weights(
             sample_weights
         )
-        task = LearningTask(self._prepare_values(features)[examples.rows], examples, progress=progress)
+        check = None
         if validation is not None:
             self._check_columns(validation[0], features.names)
-            check = Examples.from_labels(validation[0].index, validation[1], require_signal=False)
-            task = LearningTask(
-                task.values, examples, self._prepare_values(validation[0])[check.rows], check, progress
-            )
+            held = Examples.from_labels(validation[0].index, validation[1], require_signal=False)
+            check = LearningTask(self._prepare_values(validation[0])[held.rows], held)
+        task = LearningTask(self._prepare_values(features)[examples.rows], examples, check, progress)
         prior = self._align_prior(features.names)
         self.__dict__.pop("names_", None)  # a partial fit must not look fitted
         fit_scorer(self, task, prior=prior).store_in(self)

@@ -89,21 +89,24 @@ class FeatureShards:
 
     def build_scorer(self) -> FeatureScorer:
         """An untrained scorer, scaled to the features of all training shards."""
-        scorer = FeatureScorer.from_width(self.model, len(self.names))
+        width = len(self.names)
+        scorer = FeatureScorer(self.model, np.zeros(width), np.ones(width))
         return scorer.with_scale(self.mean, np.sqrt(self.squares / self.count)) if self.count else scorer
 
     def build_blocks(self, scorer: FeatureScorer, shards: PreparedShards) -> ShardBlocks:
         """The shards as blocks of scaled features; validation blocks are scored on the CPU."""
         training, plan = shards is self.train, self.model.plan
-        if not training:
-            plan = replace(plan, device="cpu")
+        plan, metric = (plan, self.scan.metric) if training else (replace(plan, device="cpu"), None)
 
         def load_block(number: int) -> FeatureBlock:
             part = self._load_part(shards, number)
-            values = np.ascontiguousarray(scorer.scale_values(part.arrays["values"]))
-            metric = self.scan.metric if training else None
             return FeatureBlock(
-                values, read_examples(part), scorer.network, plan, metric, shards=len(shards.used)
+                values=np.ascontiguousarray(scorer.scale_values(part.arrays["values"])),
+                network=scorer.network,
+                examples=read_examples(part),
+                plan=plan,
+                metric=metric,
+                shards=len(shards.used),
             )
 
         return ShardBlocks(shards, load_block)

@@ -59,48 +59,25 @@ class SupervisedAggregator(Aggregator):
         # an expert without preferences here is not trained on, even if a larger table named it
         heard = np.flatnonzero(preferences.active_experts)
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
-        chosen = None
+        held = held_examples = None
         if validation is not None:
-            chosen = self._build_training(
-                validation.preferences,
-                validation.labels,
-                validation.features,
-                None,
-                no_progress,
-                None,
-                require_signal=False,
-            )
-        training = self._build_training(
-            preferences, labels, features, chosen, progress, query_weights, require_signal=True
-        )
+            check_features(self, validation.features)
+            held_index, held_labels = validation.preferences.index, validation.labels
+            held_examples = Examples.from_labels(held_index, held_labels, require_signal=False)
+            held = Training(validation.preferences, held_examples, validation.features)
+        check_features(self, features)
+        examples = Examples.from_labels(preferences.index, labels, dict(query_weights or {}))
         forget_queries(self)
         self.experts_: list[Id] = preferences.experts.tolist()
         try:
-            self._learn(training)
+            self._learn(Training(preferences, examples, features, held, progress))
         except BaseException:
             del self.experts_  # a partial fit must not look fitted
             raise
-        note_queries(self, [training.examples.labels, *([] if chosen is None else [chosen.examples.labels])])
+        note_queries(self, [part.labels for part in (examples, held_examples) if part is not None])
         if validation is not None:
             self.validation_: dict[str, Any] = compare_with_baseline(self, validation)
         return self
-
-    def _build_training(
-        self,
-        preferences: Preferences,
-        labels: Labels | None,
-        features: Features | None,
-        validation: Training | None,
-        progress: Progress,
-        weights: Mapping[Id, float] | None,
-        *,
-        require_signal: bool,
-    ) -> Training:
-        check_features(self, features)
-        examples = Examples.from_labels(
-            preferences.index, labels, dict(weights or {}), require_signal=require_signal
-        )
-        return Training(preferences, examples, features, validation, progress)
 
     @abstractmethod
     def _learn(self, training: Training) -> None:

@@ -25,8 +25,8 @@ from podium.learning.examples import Training
 from podium.learning.feature_scorer import FeatureScorer, fit_scorer
 from podium.learning.plan import ScorerSettings
 from podium.methods.base import ALL_FORMS, Outcome, Tags
+from podium.methods.input_checks import match_experts
 from podium.methods.learned import expert_matrices
-from podium.methods.learned.expert_matching import match_experts
 from podium.methods.learned.supervised_method import SupervisedAggregator
 
 __all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_svd_columns"]

@@ -19,7 +19,7 @@ from podium.kernels.stagewise_model import compute_coset_distances
 from podium.learning.examples import Examples, Training
 from podium.methods.base import LIST_FORMS, Outcome, Tags
 from podium.methods.costs import Cost
-from podium.methods.learned.expert_matching import match_experts
+from podium.methods.input_checks import match_experts
 from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.learned.weighted_rules import select_weights
 from podium.methods.stagewise import Distance, mean_places, score_by_stages, stage_costs

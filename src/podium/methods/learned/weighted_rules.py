@@ -29,8 +29,8 @@ from podium.learning.plan import (
     TargetMetric,
 )
 from podium.methods.base import ALL_FORMS, LIST_FORMS, Aggregator, Outcome, Tags
+from podium.methods.input_checks import match_experts
 from podium.methods.kemeny import Kemeny
-from podium.methods.learned.expert_matching import match_experts
 from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.majority import Copeland
 from podium.methods.positional import Borda, ReciprocalRankFusion
