@@ -43,10 +43,7 @@ def test_an_old_attribute():
 
 
 def test_both_names_and_values_that_are_refused():
-    with (
-        pytest.warns(DeprecationWarning, match="is now"),
-        pytest.raises(ParameterError, match="both are given"),
-    ):
+    with pytest.raises(ParameterError, match="both are given"):
         make("svd", features="hybrid", matrices="hybrid")
     with (
         pytest.warns(DeprecationWarning, match="is now"),

@@ -272,7 +272,15 @@ def test_a_device_is_used_from_one_thread(monkeypatch):
             threads.add(threading.get_ident())
             train_linear_pass(*self.given, visit, batch, optimiser)
 
-    stub = SimpleNamespace(DeviceObjective=Lesson, DeviceScorer=None)
+    class Scorer:
+        def __init__(self, where, values, widths):
+            threads.add(threading.get_ident())
+            self.values = values
+
+        def scores(self, weights):
+            return self.values @ weights
+
+    stub = SimpleNamespace(DeviceObjective=Lesson, DeviceScorer=Scorer)
     monkeypatch.setitem(sys.modules, "podium.kernels.device.lambdarank_training", stub)
     monkeypatch.setitem(
         sys.modules, "podium.kernels.device.torch_device", SimpleNamespace(resolve_device=lambda name: None)
@@ -281,3 +289,10 @@ def test_a_device_is_used_from_one_thread(monkeypatch):
     there = LambdaRank(passes=3, device="torch").fit_stream(parts)
     assert len(threads) == 1
     assert there.member_weights_ == pytest.approx(LambdaRank(passes=3).fit_stream(parts).member_weights_)
+    check = made(5, first=50)
+    threads.clear()
+    there = LambdaRank(passes=3, device="torch", members=2).fit(*parts[0], validation=check)
+    assert len(threads) == 1
+    here = LambdaRank(passes=3, members=2).fit(*parts[0], validation=check)
+    assert there.member_weights_ == pytest.approx(here.member_weights_)
+    assert there.quality_ == pytest.approx(here.quality_)

@@ -49,20 +49,18 @@ def accept_old_names(**renamed: str) -> Callable[[C], C]:
 def replace_old_names(cls: type, given: Mapping[str, Any], *, warn: bool = True) -> dict[str, Any]:
     """The same values under the new names."""
     renamed: Mapping[str, str] = getattr(cls, "old_names", {})
-    values = {}
-    for name, value in given.items():
-        new = renamed.get(name, name)
-        if new != name and warn:
-            _warn_of_old_name(cls, name, new, 4)
-        if new in values or (new != name and new in given):
-            raise ParameterError(f"{name} is an old name of {new}, and both are given; give {new} alone")
-        values[new] = value
-    return values
+    for old in renamed.keys() & given.keys():
+        new = renamed[old]
+        if new in given:
+            raise ParameterError(f"{old} is an old name of {new}, and both are given; give {new} alone")
+        if warn:
+            _warn_of_old_name(cls, old, new, level=4)
+    return {renamed.get(name, name): value for name, value in given.items()}
 
 
 def _read_by_old_name(old: str, new: str, instance: Any) -> Any:
     value = getattr(instance, new)
-    _warn_of_old_name(type(instance), old, new, 3)
+    _warn_of_old_name(type(instance), old, new, level=3)
     return value
 
 

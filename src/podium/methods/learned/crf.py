@@ -162,9 +162,17 @@ class CrfAggregator(SupervisedAggregator):
         self._set_effects([self._compute_effects(found, examples.rows, slots)], len(examples))
 
     def _assign_groups(self, rows: I8) -> None:
-        """Assign individual or shared weights, from the number of rows and votes of every expert."""
+        """Set the weight group of every expert (-1: dropped), and that of experts without own weights or -1.
+
+        `rows` is the number of rows and votes of every expert.
+        """
         self.dropped_: list[Id] = list(getattr(self, "dropped_", []))
-        self.group_, self.shared_ = self._group_experts(rows)
+        counts = Ids(self.dropped_).codes_of(Ids(self.experts_)) < 0
+        if not counts.any():
+            raise InputError("all experts were dropped", remedy="drop fewer experts")
+        own = counts & (rows >= self.min_preferences if self.sharing == "hybrid" else self.sharing == "own")
+        self.shared_ = -1 if self.sharing == "own" else int(own.sum())
+        self.group_ = np.where(own, np.cumsum(own) - 1, np.where(counts, self.shared_, -1))
 
     def _count_groups(self) -> int:
         return int(max(self.group_.max(initial=-1), self.shared_)) + 1
@@ -174,22 +182,6 @@ class CrfAggregator(SupervisedAggregator):
         mine = build_potentials(found, self.group_, self._count_groups(), examples.rows, slots)
         starts, entries = segments.gather_segments(mine.starts, order_by_content(mine, examples))
         return Potentials(starts, mine.group[entries], mine.values[entries])
-
-    def _group_experts(self, rows: I8) -> tuple[I8, int]:
-        """The weight group of every expert (-1: excluded), and that of experts without own weights or -1."""
-        counts = Ids(self.dropped_).codes_of(Ids(self.experts_)) < 0
-        if not counts.any():
-            raise InputError("all experts were dropped", remedy="drop fewer experts")
-        if self.sharing == "shared":
-            return np.where(counts, 0, -1), 0
-        own = counts.copy()
-        if self.sharing == "hybrid":
-            own &= rows >= self.min_preferences
-        group = np.where(own, np.cumsum(own) - 1, -1)
-        if self.sharing == "own":
-            return group, -1
-        shared = int(own.sum())
-        return np.where(counts & ~own, shared, group), shared
 
     def _train_weights(
         self,
