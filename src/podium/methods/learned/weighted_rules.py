@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -29,8 +29,9 @@ from podium.learning.plan import (
     TargetMetric,
 )
 from podium.methods.base import ALL_FORMS, LIST_FORMS, Aggregator, Outcome, Tags
+from podium.methods.costs import Cost
 from podium.methods.input_checks import match_experts
-from podium.methods.kemeny import Kemeny
+from podium.methods.kemeny import ExactLimit, Kemeny, NodeLimit, Solver
 from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.majority import Copeland
 from podium.methods.positional import Borda, ReciprocalRankFusion
@@ -165,7 +166,7 @@ class WeightedRrf(WeightedRule):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class WeightedKemeny(SupervisedAggregator, Kemeny):
+class WeightedKemeny(SupervisedAggregator):
     """Kemeny's rule with every expert weighted by its agreement with the training labels.
 
     `agreement="tau"`: the number of pairs of labeled items in the order of the grades minus those against it,
@@ -183,7 +184,11 @@ class WeightedKemeny(SupervisedAggregator, Kemeny):
     name = "weighted_kemeny"
     citation = "Subbian & Melville, SocialCom 2011"
     tags = Tags(accepts=ALL_FORMS, weighted=False, supervised=True, pairwise="items")
+    exempt = Kemeny.exempt
 
+    method: Solver = "auto"
+    exact_limit: ExactLimit = 50
+    most_nodes: NodeLimit = 10_000
     agreement: Annotated[str, Choice("tau", "ndcg"), "agreement measure that defines the weights"] = "tau"
 
     def _learn(self, training: Training) -> None:
@@ -194,12 +199,15 @@ class WeightedKemeny(SupervisedAggregator, Kemeny):
         training.progress(1, 1, "weighing experts")
         self.weights_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
 
-    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        return self._score(preferences, None)
+    def _make_rule(self) -> Kemeny:
+        return Kemeny(method=self.method, exact_limit=self.exact_limit, most_nodes=self.most_nodes)
+
+    def _estimate_costs(self, preferences: Preferences) -> Sequence[Cost]:
+        return self._make_rule()._estimate_costs(preferences)
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
         weights = select_weights(self.weights_, match_experts(self, preferences))
-        return replace(Kemeny._scores(self, preferences, weights), expert_weights=weights)
+        return replace(self._make_rule()._scores(preferences, weights), expert_weights=weights)
 
 
 def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:
