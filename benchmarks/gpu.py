@@ -32,8 +32,8 @@ from podium.kernels.device.torch_device import TorchDevice, resolve_device
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.lambdas import MetricTarget, OptimizerState, train_linear_pass
 from podium.kernels.ranking_measures import SUM
+from podium.learning.feature_scorer import train_network_pass
 from podium.learning.networks import Network
-from podium.methods.learned.objectives import train_network_pass
 
 QUERIES, ITEMS, WIDTH, HIDDEN = 30_000, 120, 136, 64
 NOMINAL = {"NVIDIA H200": 4.8e12, "NVIDIA H100 80GB HBM3": 3.35e12}  # bytes a second, by the maker

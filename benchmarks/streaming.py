@@ -115,7 +115,7 @@ def train(method: str, way: str, folder: str, kept: str) -> dict[str, Any]:
     else:
         model.fit_stream(files, cache=False if way == "shards" else kept, progress=progress)
     one = statistics.median(np.diff(ends))
-    weights = model.parameters_[0] if method == "lambdarank" else model.weights_
+    weights = model.member_weights_[0] if method == "lambdarank" else model.weights_
     disk = Path(folder if way in ("memory", "shards") else kept)
     return {
         "ready": ends[0] - begin - one,

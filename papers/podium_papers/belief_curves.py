@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from podium.core.progress import Progress
 from podium.data.consensus import Consensus
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
-from podium.learning.examples import Progress
 from podium.methods.feature.belief_weights import BeliefFit, grades_for, spread_beliefs
 from podium.methods.feature.feature_normalization import normalize_by_query
 from podium.methods.feature.labelled_features import LabelledFeatures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from podium_papers.published_table import PublishedRow, PublishedTable
 
 if TYPE_CHECKING:
-    from podium.learning.examples import Progress
+    from podium.core.progress import Progress
     from podium_papers.belief_curves import BeliefCurve, BeliefProblem
     from podium_papers.reproduction import RowResult, SetResult
 

@@ -15,6 +15,7 @@ import podium
 from podium.core import registry
 from podium.core.errors import ParameterError
 from podium.core.params import parse_spec, suggest_names
+from podium.core.progress import Progress, no_progress
 from podium.data.dataset import Dataset, Fold
 from podium.data.ids import Id
 from podium.evaluate.comparison import ComparisonRow
@@ -26,7 +27,6 @@ from podium.evaluate.crossvalidation import (
     subtask_progress,
 )
 from podium.evaluate.splits import random_splits
-from podium.learning.examples import Progress, no_progress
 from podium.methods.base import make
 from podium_papers import paper_datasets as data_sets
 from podium_papers.crowd_tables import QualityComparison, compare_qualities

@@ -11,10 +11,10 @@ from podium.methods.base import make
 from podium_papers.published_table import PublishedRow, PublishedTable
 
 if TYPE_CHECKING:
+    from podium.core.progress import Progress
     from podium.data.consensus import Consensus
     from podium.data.dataset import Dataset
     from podium.kernels.dispatch import F8
-    from podium.learning.examples import Progress
     from podium_papers.reproduction import SetResult
 
 __all__ = ["BASELINES", "CITATION", "TABLE", "as_lists", "learned_list", "results"]

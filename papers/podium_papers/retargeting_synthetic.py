@@ -11,7 +11,7 @@ from podium_papers.published_table import PublishedRow, PublishedTable
 from podium_papers.retargeting import BASELINES, CITATION
 
 if TYPE_CHECKING:
-    from podium.learning.examples import Progress
+    from podium.core.progress import Progress
     from podium_papers.reproduction import SetResult
 
 __all__ = ["TABLE", "SyntheticProblem", "results", "sample_problem"]

@@ -13,6 +13,7 @@ from podium import models
 from podium.cli import program
 from podium.core import registry
 from podium.methods.base import LIST_FORMS, Tags
+from podium.methods.input_checks import match_experts
 from podium.methods.learned.supervised_method import SupervisedAggregator
 
 
@@ -45,7 +46,7 @@ def toy():
             import numpy as np
 
             lists = preferences.lists
-            codes = self._match_experts(preferences)
+            codes = match_experts(self, preferences)
             trust = np.append(self.trust_, 0.0)[codes][lists.expert][lists.list_of_row]
             return np.bincount(lists.item, weights=trust / lists.rank, minlength=len(preferences.index.items))
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from podium.core.errors import ParameterError
-from podium.core.results import RenamedAttribute, Result, build_grid, show_field
+from podium.core.old_names import RenamedAttribute
+from podium.core.results import Result, build_grid, show_field
 from podium.core.tables import Grid
 
 

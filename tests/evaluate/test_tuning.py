@@ -26,6 +26,7 @@ from podium.evaluate.tuning.nested_estimate import NestedEstimate, compute_tunin
 from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, evaluate_config
 from podium.evaluate.tuning.search_space import MethodSpace, TuningConfig
 from podium.methods.base import LIST_FORMS, Tags
+from podium.methods.feature.retargeting import MonotoneRetargeting
 from podium.methods.positional import Positional
 from podium.metrics.base import parse
 from podium.storage.folder_cache import ResultCache
@@ -140,7 +141,6 @@ def test_a_method_with_beliefs_is_searched_and_kept(tmp_path):
 
 def test_methods_are_timed_with_the_features_they_use(monkeypatch):
     from podium.evaluate.tuning.method_selection import _measure_seconds
-    from podium.methods import base
 
     data = demo(4)
     index = data.preferences.index
@@ -148,7 +148,13 @@ def test_methods_are_timed_with_the_features_they_use(monkeypatch):
     x = Features.from_rows(query, index.items.tolist(), np.arange(len(index.items))[:, None] * 1.0)
     problem = problem_of(replace(data, features=x))
     seen = []
-    monkeypatch.setattr(base, "check_features", lambda _, given: seen.append(given))
+    aggregate = MonotoneRetargeting.aggregate
+
+    def record(self, preferences, features=None, **options):
+        seen.append(features)
+        return aggregate(self, preferences, features, **options)
+
+    monkeypatch.setattr(MonotoneRetargeting, "aggregate", record)
     _measure_seconds(problem, make("retargeting"), np.arange(len(problem)))
     assert all(given is not None for given in seen)
     assert seen

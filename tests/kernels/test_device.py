@@ -16,10 +16,10 @@ from podium.kernels import preference_svd, ranking_expectations
 from podium.kernels.lambdas import OptimizerState
 from podium.kernels.ranking_expectations import Potentials
 from podium.learning.examples import Examples
+from podium.learning.feature_scorer import train_network_pass
 from podium.learning.networks import Network
 from podium.methods.learned.expert_matrices import build_expert_matrices
 from podium.methods.learned.lambdarank import LambdaRank
-from podium.methods.learned.objectives import train_network_pass
 
 torch = pytest.importorskip(
     "torch", reason="the kernels for devices need PyTorch: pip install 'podium-rank[torch]'"

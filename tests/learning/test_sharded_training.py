@@ -14,15 +14,17 @@ import pytest
 
 from podium import Dataset, Features, Labels, Preferences, formats, load, make, save
 from podium.core.errors import InputError, ParameterError
+from podium.core.progress import no_progress
 from podium.evaluate import evaluate
 from podium.formats.base import merge_contents
 from podium.kernels.lambdas import OptimizerState, train_linear_pass
 from podium.kernels.ranking_expectations import Potentials, sample_subsets, train_crf_pass
-from podium.learning.examples import Examples
+from podium.learning.examples import Examples, LearningTask
+from podium.learning.feature_scorer import fit_scorer
 from podium.learning.shard_cache import PreparedShards, open_prepared_shards
-from podium.methods.learned import sharded_crf_objective, sharded_objective
+from podium.methods.learned.crf_shards import PreferenceShards
 from podium.methods.learned.lambdarank import LambdaRank
-from podium.methods.learned.objectives import InMemoryObjective
+from podium.methods.learned.lambdarank_shards import FeatureShards
 
 
 def made(seed, queries=12, items=9, first=0, top=3):
@@ -45,17 +47,9 @@ def test_one_shard_is_fit(how):
     kept = {"passes": 6, "patience": 3, **how}
     whole = LambdaRank(**kept).fit(*train, validation=check)
     parts = LambdaRank(**kept).fit_stream([train], validation=[check])
-    assert np.array_equal(whole.parameters_, parts.parameters_)
+    assert np.array_equal(whole.member_weights_, parts.member_weights_)
     assert whole.passes_ == parts.passes_
     assert whole.quality_ == pytest.approx(parts.quality_)
-
-
-def shard_tasks(model, parts):
-    with open_prepared_shards(parts, [], cache=False) as (train, check):
-        course = sharded_objective.ShardedObjective(model, train, check, {})
-        model._before = None
-        model._set_scale(course.count, course.mean, course.spread)
-        return course, list(train.iterate_prepared(course._build_task_loader(train, {})))
 
 
 @pytest.mark.parametrize("metric", ["ndcg:exp", "err"])
@@ -63,23 +57,22 @@ def test_shards_are_what_the_same_visits_in_memory_are(metric):
     """Shards of twelve queries and batches of four: steps fall together."""
     parts = [made(0, top=2), made(1, first=12), made(2, first=24)]
     model = LambdaRank(metric=metric, passes=3, batch=4, standardise=True, l2=0.01, rate=0.05)
-    weights = model.fit_stream(parts).parameters_[0]
-    course, tasks = shard_tasks(model, parts)
+    weights = model.fit_stream(parts).member_weights_[0]
+    with open_prepared_shards(parts, [], cache=False) as (train, check):
+        given = FeatureShards(model, train, check, {}, no_progress)
+        blocks = list(given.build_blocks(given.build_scorer(), train).iterate_blocks())
     whole = joined(parts)
-    memory = LambdaRank(metric=metric, standardise=True)
-    memory._before = None
     examples = Examples.from_labels(whole[0].index, whole[1])
-    values = whole[0].values[examples.rows]
-    memory._measure_scale(values)
+    task = LearningTask(whole[0].values[examples.rows], examples)
+    memory = fit_scorer(LambdaRank(metric=metric, standardise=True, passes=1), task)
     assert memory.center_ == pytest.approx(model.center_)
     assert memory.scale_ == pytest.approx(model.scale_)
-    values, target = memory._scale_values(values), examples.build_target(metric)
+    values, target = memory.scale_values(task.values), examples.build_target(metric)
     random, begin = np.random.default_rng((0, 0)), np.zeros(4)
     state = (np.zeros(4), np.zeros(4), np.zeros(1, np.int64))
-    useful = [InMemoryObjective(model, task, course.metric, shards=3).useful for task in tasks]
     for _ in range(3):
         for number in random.permutation(3).tolist():
-            visit = 12 * number + random.permutation(useful[number])  # queries lie by id
+            visit = 12 * number + random.permutation(blocks[number].useful)  # queries lie by id
             train_linear_pass(
                 values,
                 examples.starts,
@@ -122,13 +115,13 @@ def test_shards_of_preferences_are_what_the_same_visits_in_memory_are():
     model = make("crf(passes=3, average=1, batch=5, subset=4)").fit_stream(parts)
     assert model.experts_ == ["a", "b", "c", "d"]
     with open_prepared_shards(parts, [], cache=False) as (train, check):
-        rounds = sharded_crf_objective.ShardedCrfObjective(model, train, check, {})
-        rounds.measure_scale()
-        visits = list(rounds.iterate_objectives(range(3)))
+        given = PreferenceShards(model, train, check, {}, no_progress)
+        scale = given.measure_scale()
+        visits = list(given.build_blocks(train, scale).iterate_blocks())
     # all rows in one table
-    starts = np.concatenate([[0], *(np.diff(v.mine.starts) for v in visits)]).cumsum()
+    starts = np.concatenate([[0], *(np.diff(v.potentials.starts) for v in visits)]).cumsum()
     mine = Potentials(
-        starts, *(np.concatenate([getattr(v.mine, f) for v in visits]) for f in ("group", "values"))
+        starts, *(np.concatenate([getattr(v.potentials, f) for v in visits]) for f in ("group", "values"))
     )
     target = visits[0].target._replace(**{
         f: np.concatenate([getattr(v.target, f) for v in visits]) for f in ("gain", "level", "limit", "scale")
@@ -140,13 +133,13 @@ def test_shards_of_preferences_are_what_the_same_visits_in_memory_are():
         optimiser = OptimizerState(*state, True, 0.03 / (1 + done / 30), 1e-4, False)
         for number in random.permutation(3).tolist():
             part = visits[number]
-            turn = random.permutation(part.visit)
+            turn = random.permutation(part.useful)
             rows = sample_subsets(
                 part.examples.starts, part.target.level, turn, 4, random.random((len(turn), 8))
             )
             rows = np.where(rows >= 0, rows + row[number], -1)
             train_crf_pass(mine, target, np.ones(30), turn + 10 * number, rows, 5, optimiser)
-    assert model.weights_ == pytest.approx(weights.reshape(-1, 3) / rounds.scale, abs=1e-12)
+    assert model.weights_ == pytest.approx(weights.reshape(-1, 3) / scale, abs=1e-12)
 
 
 def test_files_are_shards(tmp_path):
@@ -156,7 +149,7 @@ def test_files_are_shards(tmp_path):
     files = [tmp_path / "0.letor", tmp_path / "1.letor"]
     read = LambdaRank(passes=3).fit_stream(files)
     memory = LambdaRank(passes=3).fit_stream([lambda f=f: formats.read(f, kind="features") for f in files])
-    assert np.array_equal(read.parameters_, memory.parameters_)
+    assert np.array_equal(read.member_weights_, memory.member_weights_)
     save(read, tmp_path / "model")
     x = formats.read(files[0]).features
     assert np.array_equal(load(tmp_path / "model").predict(x), read.predict(x))
@@ -235,7 +228,7 @@ def test_a_shard_that_teaches_nothing_is_no_matter_but_none_that_does_is():
         Labels.from_rows([90, 90], [0, 1], [1.0, 1.0]),
     )
     both = LambdaRank(passes=2, device="cpu").fit_stream([(x, y), flat])
-    assert both.parameters_.any()
+    assert both.member_weights_.any()
     with pytest.raises(InputError, match="no query of any shard"):
         LambdaRank().fit_stream([flat])
 
@@ -279,7 +272,15 @@ def test_a_device_is_used_from_one_thread(monkeypatch):
             threads.add(threading.get_ident())
             train_linear_pass(*self.given, visit, batch, optimiser)
 
-    stub = SimpleNamespace(DeviceObjective=Lesson, DeviceScorer=None)
+    class Scorer:
+        def __init__(self, where, values, widths):
+            threads.add(threading.get_ident())
+            self.values = values
+
+        def scores(self, weights):
+            return self.values @ weights
+
+    stub = SimpleNamespace(DeviceObjective=Lesson, DeviceScorer=Scorer)
     monkeypatch.setitem(sys.modules, "podium.kernels.device.lambdarank_training", stub)
     monkeypatch.setitem(
         sys.modules, "podium.kernels.device.torch_device", SimpleNamespace(resolve_device=lambda name: None)
@@ -287,4 +288,11 @@ def test_a_device_is_used_from_one_thread(monkeypatch):
     parts = [made(0), made(1, first=12), made(2, first=24)]
     there = LambdaRank(passes=3, device="torch").fit_stream(parts)
     assert len(threads) == 1
-    assert there.parameters_ == pytest.approx(LambdaRank(passes=3).fit_stream(parts).parameters_)
+    assert there.member_weights_ == pytest.approx(LambdaRank(passes=3).fit_stream(parts).member_weights_)
+    check = made(5, first=50)
+    threads.clear()
+    there = LambdaRank(passes=3, device="torch", members=2).fit(*parts[0], validation=check)
+    assert len(threads) == 1
+    here = LambdaRank(passes=3, members=2).fit(*parts[0], validation=check)
+    assert there.member_weights_ == pytest.approx(here.member_weights_)
+    assert there.quality_ == pytest.approx(here.quality_)

@@ -105,7 +105,7 @@ def test_too_many_experts_are_refused(monkeypatch):
         InputError, match=r"3 experts and .* items make the table of features too large.* use crf"
     ):
         make("fused").fit(p, labels)
-    with pytest.raises(InputError, match="use features='hybrid'"):
+    with pytest.raises(InputError, match="use matrices='hybrid'"):
         make("svd").fit(p, labels)
 
 

@@ -78,19 +78,19 @@ def test_validation_stops_early_and_keeps_the_best_pass():
 
 def test_seeds_and_members():
     a, b = (LambdaRank(passes=3, seed=7).fit(*made(0)) for _ in range(2))
-    assert a.parameters_.tobytes() == b.parameters_.tobytes()
+    assert a.member_weights_.tobytes() == b.member_weights_.tobytes()
     other = LambdaRank(passes=3, seed=8).fit(*made(0))
-    assert other.parameters_.tobytes() != a.parameters_.tobytes()
+    assert other.member_weights_.tobytes() != a.member_weights_.tobytes()
     several = LambdaRank(passes=3, seed=7, members=3).fit(*made(0))
-    assert several.parameters_.shape == (3, 4)
-    assert several.parameters_[0].tobytes() == a.parameters_[0].tobytes()
+    assert several.member_weights_.shape == (3, 4)
+    assert several.member_weights_[0].tobytes() == a.member_weights_[0].tobytes()
 
 
 def test_query_weights():
     (x, y), zero = made(0, queries=20), dict.fromkeys(range(10, 20), 0.0)
     weighted = LambdaRank(passes=5).fit(x, y, query_weights=zero)
     few = Features(x.select_codes(np.arange(10)).index, x.select_codes(np.arange(10)).values, x.names)
-    np.testing.assert_allclose(weighted.parameters_, LambdaRank(passes=5).fit(few, y).parameters_)
+    np.testing.assert_allclose(weighted.member_weights_, LambdaRank(passes=5).fit(few, y).member_weights_)
     with pytest.raises(InputError, match="weight of query 3 is -1"):
         LambdaRank().fit(x, y, query_weights={3: -1})
 
@@ -101,7 +101,7 @@ def test_sample_weights():
     none = {q: dict.fromkeys(range(12), 0.0) for q in range(10, 20)}
     weighed = LambdaRank(passes=5).fit(x, y, sample_weights=none)
     silent = LambdaRank(passes=5).fit(x, y, query_weights=dict.fromkeys(range(10, 20), 1e-300))
-    np.testing.assert_allclose(weighed.parameters_, silent.parameters_, rtol=1e-6)
+    np.testing.assert_allclose(weighed.member_weights_, silent.member_weights_, rtol=1e-6)
     with pytest.raises(InputError, match="sample weight is -1"):
         LambdaRank().fit(x, y, sample_weights={3: {0: -1}})
 
@@ -186,11 +186,11 @@ def test_svd_finds_out_whom_to_trust(transform, components):
 def test_combined_and_hybrid_take_any_expert():
     train, test = crowd(0), crowd(1)
     strangers = Preferences.from_lists({"q": {"new": ["a", "b"], "newer": ["a", "c"]}})
-    for features in ("combined", "hybrid"):
-        model = make("svd", features=features, min_preferences=10_000, passes=10).fit(*train)
+    for matrices in ("combined", "hybrid"):
+        model = make("svd", matrices=matrices, min_preferences=10_000, passes=10).fit(*train)
         assert model.aggregate(strangers).ranking("q")
         assert set(model.explain(strangers, "q", "a")) == {POOLED}
-    own = make("svd", features="hybrid", min_preferences=10, passes=40).fit(*train)
+    own = make("svd", matrices="hybrid", min_preferences=10, passes=40).fit(*train)
     assert own.own_ == ["good", "guess", "reversed"]
     assert ndcg(own, test) > ndcg(make("rrf"), test) + 0.05
     with pytest.raises(ParameterError, match="was not trained on expert 'new' and 1 more"):
@@ -205,7 +205,7 @@ def test_labelled_items_only():
         {q: {i: labels.grade(q, i) for i in ("i0", "i1", "i2", "i3", "i4")} for q in p.queries}
     )
     every, some = (make("svd", items=items, passes=20).fit(p, half) for items in ("all", "labelled"))
-    assert not np.allclose(every.parameters_, some.parameters_)
+    assert not np.allclose(every.member_weights_, some.member_weights_)
     assert min(ndcg(every, crowd(1)), ndcg(some, crowd(1))) > ndcg(make("rrf"), crowd(1))
 
 
@@ -296,7 +296,7 @@ random = np.random.default_rng(0)
 q, i = np.repeat(np.arange(100), 10), np.tile(np.arange(10), 100)
 x = Features.from_rows(q, i, random.normal(size=(len(q), 9)))
 model = LambdaRank(passes=3).fit(x, Labels.from_rows(q, i, random.integers(0, 3, len(q)).astype(float)))
-print(model.parameters_.tobytes().hex())
+print(model.member_weights_.tobytes().hex())
 """
     found = [subprocess.check_output([sys.executable, "-c", script, when]) for when in ("early", "late")]
     assert found[0] == found[1]

@@ -11,9 +11,9 @@ import lessons
 from lessons import ITEMS
 from podium import Labels, Preferences, formats, load, make, save
 from podium.core.errors import InputError, NotFittedError, ParameterError
+from podium.core.progress import no_progress
 from podium.evaluate import evaluate
-from podium.learning.examples import Examples, no_progress
-from podium.methods.learned.supervised_method import Training
+from podium.learning.examples import Examples, Training
 from podium.methods.learned.weighted_cps import StageChoices, WeightedCps
 from podium.methods.stagewise import Cps, mean_places
 from reference import stagewise as plain

@@ -109,7 +109,7 @@ def test_tuning_shards_is_tuning_the_same_queries_in_memory(tmp_path):
     data = scale.labelled(folder, labels, workers=1)
     assert digest_dataset(data) == digest_dataset(whole)
     found = podium.tune(data, "ndcg@10", ["rrf(k=60)"], trials=30)
-    assert found.verdict() == "better"
+    assert found.outcome() == "better"
     weights = found.best.weights
     assert weights["b good"] > max(weights["a noise"], weights["c noise"])
 

@@ -117,7 +117,9 @@ def track_progress(work: Sequence[T], label: str) -> Iterator[T]:
 def progress_bar(label: str = "") -> Iterator[Callable[[int, int, str], None]]:
     """A function `(done, total, what)` that updates a progress bar on a terminal, or the progress lines."""
     if not sys.stderr.isatty():
-        yield _lines[-1].update if _lines else lambda *_: None
+        from podium.core.progress import no_progress
+
+        yield _lines[-1].update if _lines else no_progress
         return
     from rich.console import Console
     from rich.progress import Progress

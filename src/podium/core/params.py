@@ -183,6 +183,7 @@ def parameters(cls: type) -> tuple[Parameter, ...]:
         literal = next((k for k in (kind, plain) if get_origin(k) is Literal), None)
         if literal is not None:
             plain, marks = str, [*marks, Choice(*get_args(literal))]
+        marks.reverse()  # a mark that is added to an annotated type replaces that of the type
         accepts = next((m for m in marks if isinstance(m, Range | Choice)), None)
         tune = next((m for m in marks if isinstance(m, Tune)), None)
         text = next((m for m in marks if isinstance(m, str)), "")

@@ -14,16 +14,19 @@ from typing import Any, Generic, TypeVar
 from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 
-__all__ = ["Registry", "aggregators", "formats", "learners", "metrics"]
+__all__ = ["Registry", "aggregators", "formats", "learners", "metrics", "models"]
 
 T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Names to classes of one kind, filled by `add` and by importing the package that defines them."""
+    """Names to classes of one kind, filled by `add` and by importing the package that defines them.
 
-    def __init__(self, kind: str, package: str) -> None:
-        self._kind, self._package = kind, package
+    A registry can lie `within` a wider one, which has its classes too.
+    """
+
+    def __init__(self, kind: str, package: str, within: Registry[T] | None = None) -> None:
+        self._kind, self._package, self._within = kind, package, within
         self._classes: dict[str, T] = {}
         self._left: list[str] | None = None  # modules not imported yet; None before the first lookup
         self._lock = threading.RLock()
@@ -37,12 +40,16 @@ class Registry(Generic[T]):
             raise ParameterError(
                 f"two {self._kind}s are called {name!r}: {old.__qualname__}, {new.__qualname__}"
             )
+        if self._within is not None:
+            self._within.add(name, cls)
         self._classes[name] = cls
         self.changes += 1
 
     def discard(self, name: str) -> None:
         """Unregister a class; for tests that define toy classes."""
         self._classes.pop(name, None)
+        if self._within is not None:
+            self._within.discard(name)
 
     def all(self) -> dict[str, T]:
         """Every known class by name, sorted."""
@@ -89,8 +96,10 @@ def _load_plug_ins() -> None:
         entry.load()
 
 
-aggregators: Registry[Any] = Registry("method", "podium.methods")
+# everything that a model file can hold
+models: Registry[Any] = Registry("method", "podium.methods")
+aggregators: Registry[Any] = Registry("method", "podium.methods", within=models)
+# models over features alone; their names are those of their classes
+learners: Registry[Any] = Registry("learner", "podium.methods", within=models)
 metrics: Registry[Any] = Registry("metric", "podium.metrics")
 formats: Registry[Any] = Registry("format", "podium.formats")
-# models over features alone; their names are those of their classes
-learners: Registry[Any] = Registry("learner", "podium.methods")

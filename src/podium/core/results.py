@@ -6,7 +6,6 @@ The command line, reports, the studio and notebooks print the tables made from t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -15,7 +14,7 @@ from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 from podium.core.tables import Grid, escape_html, format_json, render_block, render_paragraph, render_table
 
-__all__ = ["Column", "RenamedAttribute", "Result", "ViewBlock", "build_grid", "show_field"]
+__all__ = ["Column", "Result", "ViewBlock", "build_grid", "show_field"]
 
 Row = TypeVar("Row")
 Column = tuple[str, Callable[[Any], str]]  # the heading, and the text of the cell in a row
@@ -140,20 +139,3 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_to_plain(v) for v in value]
     return value.tolist() if hasattr(value, "tolist") else value
-
-
-class RenamedAttribute:
-    """An attribute under its earlier name, for one more release: reading it warns and gives the new one."""
-
-    def __init__(self, new: str) -> None:
-        self.new = new
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.old = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self
-        text = f"{owner.__name__}.{self.old} is now {owner.__name__}.{self.new}"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return getattr(instance, self.new)

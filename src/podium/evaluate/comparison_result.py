@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from podium.core.errors import ParameterError
+from podium.core.old_names import RenamedAttribute
 from podium.core.params import suggest_names
-from podium.core.results import RenamedAttribute, Result, ViewBlock
+from podium.core.results import Result, ViewBlock
 from podium.core.tables import (
     Grid,
     format_csv,

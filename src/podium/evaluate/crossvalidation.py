@@ -15,6 +15,7 @@ import numpy as np
 
 from podium.core.errors import InputError, NoGainWarning, ParameterError, check_type
 from podium.core.params import suggest_names
+from podium.core.progress import Progress, no_progress
 from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset, Fold
@@ -22,7 +23,6 @@ from podium.data.ids import Id
 from podium.evaluate.crossvalidation_result import CrossValidation, FoldResult
 from podium.evaluate.evaluation import Evaluation, evaluate
 from podium.evaluate.result_rankings import aggregate_dataset, judged_only
-from podium.learning.examples import Progress, no_progress
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.storage.digests import digest_dataset, digest_values

@@ -8,23 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from podium.core.errors import InputError
+from podium.core.progress import Progress, no_progress
 from podium.data.consensus import Consensus
+from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
+from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.lambdas import MetricTarget
 from podium.metrics.base import MetricSpec, measure, parse
 from podium.metrics.targets import build_target
 
-__all__ = ["Examples", "Progress", "no_progress"]
-
-Progress = Callable[[int, int, str], None]  # done, total, what
-
-
-def no_progress(done: int, total: int, what: str) -> None:
-    """Ignore progress."""
+__all__ = ["Examples", "LearningTask", "Training"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +40,26 @@ class Examples:
         labels: Labels | None,
         weights: dict[Id, float] | None = None,
         *,
-        teaches: bool = True,
+        require_signal: bool = True,
     ) -> Examples:
         """The labeled slots of an index; labels that allow neither learning nor validation raise an error.
 
         `weights` maps queries to weights; the others weigh 1.
         """
-        grades = _align_grades(index, labels)
+        if labels is None:
+            raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
+        if not isinstance(labels, Labels):
+            raise InputError(f"the labels are a {type(labels).__name__}", remedy="convert it to Labels")
+        grades = labels.align(index)
         judged = ~np.isnan(grades)
-        if teaches:
+        if require_signal:
             _check_learnable(index, grades, judged)
         elif not judged.any():
             raise InputError(
                 "the validation queries have no labels", remedy="give labeled ones, or omit validation"
             )
-        codes = np.array(
-            sorted(range(len(index)), key=lambda c: (type(index.queries[c]).__name__, index.queries[c])),
-            np.int64,
-        )
+        ids = index.queries
+        codes = np.array(sorted(range(len(ids)), key=lambda c: (type(ids[c]).__name__, ids[c])), np.int64)
         place = np.empty(len(codes), np.int64)
         place[codes] = np.arange(len(codes))
         rows = np.flatnonzero(judged)
@@ -69,7 +68,7 @@ class Examples:
         starts = segments.offsets(sizes)
         own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
         found = cls(Labels(own, grades[rows]), rows, _align_weights(own, weights))
-        if teaches and not len(found.find_useful_queries()):
+        if require_signal and not len(found.find_useful_queries()):
             raise InputError(
                 "every query with two grades has weight 0", remedy="give at least one of them a weight"
             )
@@ -87,11 +86,11 @@ class Examples:
         """The metric as a learning target on these rows."""
         return build_target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
 
-    def learning_target(self, metric: MetricSpec, *, teaches: bool = True) -> tuple[MetricTarget, I8]:
+    def learning_target(self, metric: MetricSpec, *, require_signal: bool = True) -> tuple[MetricTarget, I8]:
         """The target, and the queries with a training signal; without any, an error if one is required."""
         found, useful = self.build_target(metric), self.find_useful_queries()
         useful = useful[found.scale[useful] > 0]
-        if teaches and not len(useful):
+        if require_signal and not len(useful):
             raise InputError(
                 f"{metric} is 0 for every ranking of the labeled items, so there is nothing to learn",
                 remedy="give items with grades above 0, or another metric",
@@ -131,12 +130,30 @@ class Examples:
         return float(np.dot(np.nan_to_num(values), weight)), float(weight.sum())
 
 
-def _align_grades(index: ItemIndex, labels: Labels | None) -> F8:
-    if labels is None:
-        raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
-    if not isinstance(labels, Labels):
-        raise InputError(f"the labels are a {type(labels).__name__}", remedy="convert it to Labels")
-    return labels.align(index)
+@dataclass(frozen=True)
+class LearningTask:
+    """Examples with their features: to train on, and to validate with if there are any."""
+
+    values: F8
+    examples: Examples
+    validation: LearningTask | None = None
+    progress: Progress = no_progress
+
+
+@dataclass(frozen=True)
+class Training:
+    """The validated arguments of `fit`: training data, validation data, and the progress callback."""
+
+    preferences: Preferences
+    examples: Examples
+    features: Features | None = None
+    validation: Training | None = None
+    progress: Progress = no_progress
+
+    def build_task(self, values: Callable[[Training], F8]) -> LearningTask:
+        """The examples with their features, which `values` computes for training and for validation data."""
+        check = None if self.validation is None else self.validation.build_task(values)
+        return LearningTask(values(self), self.examples, check, self.progress)
 
 
 def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:

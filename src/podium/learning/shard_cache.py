@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, ParameterError
+from podium.core.progress import Progress
 from podium.core.version import __version__
 from podium.data.features import Features
 from podium.data.ids import Id, Ids
@@ -20,7 +22,9 @@ from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.formats import Content
-from podium.learning.examples import Examples, Progress
+from podium.learning.examples import Examples
+from podium.learning.objective import Block
+from podium.learning.plan import Plan
 from podium.learning.training_shards import ShardFiles, TrainingShard, check_shards, read_shard
 from podium.metrics.base import Metric, MetricSpec, parse
 from podium.storage.array_files import LAYOUT, PreparedArrays
@@ -29,14 +33,14 @@ from podium.storage.folder_cache import ArrayCache, CacheOption, open_array_cach
 
 __all__ = [
     "PreparedShards",
+    "ShardBlocks",
     "ShardCounts",
     "ShardScan",
-    "clear_metric_cache",
     "extract_examples",
-    "fix_max_grade",
     "narrow_integers",
     "open_prepared_shards",
     "read_examples",
+    "scan_training_shards",
     "weights_key",
 ]
 
@@ -169,7 +173,7 @@ def extract_examples(
         raise InputError("it contains no labels", remedy="a shard must contain the labels of its queries")
     judged = labels is not None and not np.isnan(labels.align(holder.index)).all()
     examples = (
-        Examples.from_labels(holder.index, labels, weights, teaches=False)
+        Examples.from_labels(holder.index, labels, weights, require_signal=False)
         if judged
         else build_empty_examples()
     )
@@ -200,11 +204,6 @@ def read_examples(part: PreparedArrays) -> Examples:
     return Examples(Labels(index, grades), np.arange(count), part.arrays["weight"])
 
 
-def clear_metric_cache(examples: Examples) -> None:
-    """Drop what metrics cached; it references the labels and they reference it, which delays its release."""
-    examples.labels.memo.clear()
-
-
 def weights_key(weights: Mapping[Id, float]) -> str:
     """The query weights as a part of a recipe."""
     return digest_values(repr(sorted(weights.items(), key=repr))) if weights else ""
@@ -213,6 +212,23 @@ def weights_key(weights: Mapping[Id, float]) -> str:
 def narrow_integers(numbers: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
     """Codes as 32-bit integers, where they fit."""
     return numbers.astype(np.int32) if numbers.max(initial=0) < 2**31 else numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardBlocks:
+    """Prepared shards as blocks; the next one is loaded while one is used."""
+
+    shards: PreparedShards
+    load: Callable[[int], Block]
+
+    def iterate_blocks(self, random: np.random.Generator | None = None) -> Generator[Block]:
+        """The shards with labels, in random order where a generator is given."""
+        order = self.shards.used if random is None else self.shards.shuffle_order(random)
+        with closing(self.shards.iterate_prepared(self.load, order)) as blocks:
+            for block in blocks:
+                yield block
+                # what metrics cached references the labels and they reference it, which delays its release
+                block.examples.labels.memo.clear()
 
 
 # -- statistics over all shards ----------------------------------------------------------------------------
@@ -227,63 +243,72 @@ class ShardCounts(NamedTuple):
     validation_queries: int = 0
 
 
-class ShardScan:
-    """Statistics of a first pass over all shards; a query must lie in one training or validation shard."""
+class ShardScan(NamedTuple):
+    """Results of a first pass over all shards, where the metrics have the highest grade of all as their top."""
 
-    def __init__(self, before: ShardScan | None = None) -> None:
-        self.where: dict[tuple[type, Id], str] = {} if before is None else before.where
-        self.shards = self.judged = self.useful = 0
-        self.top = 0.0  # the highest grade
+    counts: ShardCounts
+    metric: Metric
+    choose_by: Metric
 
-    def scan_shards(
-        self,
-        shelf: PreparedShards,
-        prepare: Callable[[int], PreparedArrays],
-        look: Callable[[PreparedArrays], None],
-        progress: Progress,
-    ) -> None:
-        """Scan the shards; `look` receives each of them."""
-        with closing(shelf.iterate_prepared(prepare)) as parts:
+
+def scan_training_shards(
+    train: PreparedShards,
+    check: PreparedShards,
+    load: Callable[[PreparedShards, int], PreparedArrays],
+    look: Callable[[PreparedShards, PreparedArrays], None],
+    plan: Plan,
+    progress: Progress,
+) -> ShardScan:
+    """Read all shards once; `look` receives each of them. A query must lie in one of them only."""
+    where: dict[tuple[type, Id], str] = {}  # the shard of every query
+    totals = []
+    for shards in (train, check):
+        judged = useful = 0
+        top = 0.0
+        with closing(shards.iterate_prepared(functools.partial(load, shards))) as parts:
             for number, part in enumerate(parts):
-                examples = self._scan_part(part, shelf.describe_shard(number))
+                _check_queries_apart(part, shards.describe_shard(number), where)
+                examples = read_examples(part)
+                judged += int((np.diff(examples.starts) > 0).sum())
+                useful += len(examples.find_useful_queries())
+                top = max(top, part.about["top"])
                 try:
-                    look(part)
+                    look(shards, part)
                 except InputError as error:
-                    raise shelf.wrap_error(number, error) from None
+                    raise shards.wrap_error(number, error) from None
                 if len(examples):
-                    shelf.used.append(number)
-                progress(number + 1, len(shelf), f"reading {shelf.what}s")
-        if shelf.shards and not self.judged:
+                    shards.used.append(number)
+                progress(number + 1, len(shards), f"reading {shards.what}s")
+        if len(shards) and not judged:
             raise InputError(
-                f"no query of any {shelf.what} has labels",
+                f"no query of any {shards.what} has labels",
                 remedy="query and item ids are compared exactly, case and type included",
             )
-
-    def _scan_part(self, part: PreparedArrays, shard: str) -> Examples:
-        self.shards += 1
-        for query in json.loads(part.arrays["queries"].tobytes()):
-            before = self.where.setdefault((type(query), query), shard)
-            if before != shard:
-                remedy = "put all rows of a query into one shard, of training or of validation"
-                raise InputError(f"{shard}: query {query!r} is also in {before}", remedy=remedy)
-        examples = read_examples(part)
-        self.judged += int((np.diff(examples.starts) > 0).sum())
-        self.useful += len(examples.find_useful_queries())
-        self.top = max(self.top, part.about["top"])
-        return examples
-
-    def check_learnable(self) -> None:
-        """Reject shards without a training signal."""
-        if not self.useful:
+        if shards is train and not useful:
             raise InputError(
                 "no query of any shard has items of different grades",
                 remedy="learning needs better and worse items in one query: label both",
             )
+        totals.append((len(shards), judged, top))
+    (shards_read, judged, top), (more_shards, more_judged, more_top) = totals
+    return ShardScan(
+        ShardCounts(shards_read, judged, more_shards, more_judged),
+        _fix_max_grade(plan.metric, top),
+        _fix_max_grade(plan.choose_by, more_top),
+    )
 
 
-def fix_max_grade(metric: MetricSpec, top: float) -> Metric:
+def _check_queries_apart(part: PreparedArrays, shard: str, where: dict[tuple[type, Id], str]) -> None:
+    for query in json.loads(part.arrays["queries"].tobytes()):
+        before = where.setdefault((type(query), query), shard)
+        if before != shard:
+            remedy = "put all rows of a query into one shard, of training or of validation"
+            raise InputError(f"{shard}: query {query!r} is also in {before}", remedy=remedy)
+
+
+def _fix_max_grade(metric: MetricSpec, top: float) -> Metric:
     """The metric with a fixed top of the grading scale, which would otherwise depend on the shard's labels."""
-    found = parse(metric)
-    if getattr(found, "max_grade", top) is None:
-        found = dataclasses.replace(found, max_grade=top)  # type: ignore[call-arg]
-    return found
+    fixed = parse(metric)
+    if getattr(fixed, "max_grade", top) is None:
+        fixed = dataclasses.replace(fixed, max_grade=top)  # type: ignore[call-arg]
+    return fixed

@@ -13,6 +13,7 @@ import numpy as np
 
 from podium.core import params, registry
 from podium.core.errors import InputError, ParameterError
+from podium.core.old_names import replace_old_names
 from podium.data.consensus import Consensus, Diagnostics, TieRule
 from podium.data.ids import Id
 from podium.data.preferences import Form, Preferences
@@ -20,7 +21,13 @@ from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8
 from podium.kernels.ordering import FLOOR, TOLERANCE
 from podium.methods.costs import Cost, check_costs
-from podium.methods.input_checks import check_features, check_forms
+from podium.methods.input_checks import (
+    Weights,
+    check_features,
+    check_forms,
+    check_weights,
+    weights_for,
+)
 from podium.methods.parameterized import Parameterized
 
 if TYPE_CHECKING:
@@ -40,12 +47,9 @@ __all__ = [
     "Outcome",
     "Tags",
     "Weights",
-    "check_weights",
     "make",
-    "weights_for",
 ]
 
-Weights = Mapping[Id, float] | Sequence[float]
 # no pairs; the items of each list (or single votes); all items of a query
 Pairwise = Literal["none", "lists", "items"]
 CostClass = Literal["walk", "iterate", "search"]
@@ -263,42 +267,6 @@ class Aggregator(Parameterized, ABC):
         return render_method(self)
 
 
-def check_weights(weights: Weights | Any, name: str) -> None:
-    """Check that weights are finite, not negative, and not all 0."""
-    if isinstance(weights, str) or not isinstance(weights, Mapping | Sequence):
-        raise ParameterError(
-            f"{name}: weights is {weights!r}; give one number per expert, by name or in order"
-        )
-    values = list(weights.values() if isinstance(weights, Mapping) else weights)
-    for w in values:
-        if isinstance(w, bool) or not isinstance(w, int | float | np.number) or not 0 <= w < np.inf:
-            raise ParameterError(f"{name}: a weight is {w!r}; accepted: finite numbers from 0")
-    if not any(values):
-        raise ParameterError(f"{name}: all weights are 0; at least one expert must count")
-
-
-def weights_for(weights: Weights, experts: Sequence[Id], name: str) -> F8:
-    """One weight per expert, in their order."""
-    known = list(experts)
-    if not isinstance(weights, Mapping):
-        if len(weights) != len(known):
-            raise ParameterError(
-                f"{name}: {len(weights)} weights for {len(known)} experts; give one each, in the order {known[:10]}"
-            )
-        return np.array(weights, np.float64)
-    for expert in known:
-        if expert not in weights:
-            raise ParameterError(
-                f"{name}: no weight for expert {expert!r}; give one for each of {known[:10]}"
-            )
-    for expert in weights:
-        if expert not in known:
-            raise ParameterError(
-                f"{name}: weight given for unknown expert {expert!r}; known experts: {known[:10]}"
-            )
-    return np.array([weights[e] for e in known], np.float64)
-
-
 def _to_plain_value(value: Any) -> Any:
     """Convert to plain values that can be printed and saved; mappings are copied."""
     if isinstance(value, np.generic | np.ndarray):
@@ -324,9 +292,10 @@ def make(spec: str | type[Aggregator] | Aggregator, **parameters: Any) -> Aggreg
         raise ParameterError(f"the method is {spec!r}; give a name such as 'rrf', or an aggregator")
     name, given = params.parse_spec(spec)
     cls = registry.aggregators.get(name)
+    values = replace_old_names(cls, given | parameters)
     known = {f.name for f in dataclasses.fields(cls) if f.init}
-    for key in given | parameters:
-        if key not in known and key not in cls.renamed_parameters:
+    for key in values:
+        if key not in known:
             raise ParameterError(f"{name} has no parameter {key!r}; {params.suggest_names(key, known)}")
-    made: Aggregator = cls(**(given | parameters))
+    made: Aggregator = cls(**values)
     return made

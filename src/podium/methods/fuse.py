@@ -21,7 +21,8 @@ from podium.data.building.validate import Duplicates
 from podium.data.ids import Id, id_order
 from podium.data.preferences import Preferences
 from podium.kernels.ordering import TOLERANCE
-from podium.methods.base import Aggregator, Weights, make, weights_for
+from podium.methods.base import Aggregator, make
+from podium.methods.input_checks import Weights, weights_for
 from podium.methods.positional import Positional, RankBiasedCentroids, ReciprocalRankFusion
 
 __all__ = ["Fused", "build_preferences", "fuse", "fuse_positions", "fuse_preferences", "make_for_lists"]

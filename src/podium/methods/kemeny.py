@@ -17,7 +17,11 @@ from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost, table_cost
 from podium.methods.majority import collect_votes
 
-__all__ = ["Kemeny"]
+__all__ = ["ExactLimit", "Kemeny", "NodeLimit", "Solver"]
+
+Solver = Annotated[str, Choice("auto", "exact", "local"), Fixed(), "solver for each group"]
+ExactLimit = Annotated[int, Range(0, 200), "largest group for which `auto` seeks a proof"]
+NodeLimit = Annotated[int, Range(1, 10**9), "maximum number of branches for `exact`"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -48,9 +52,9 @@ class Kemeny(Aggregator):
         "renaming_items": "optimal rankings are not unique: ids decide among equal net votes, at the same cost"
     }
 
-    method: Annotated[str, Choice("auto", "exact", "local"), Fixed(), "solver for each group"] = "auto"
-    exact_limit: Annotated[int, Range(0, 200), "largest group for which `auto` seeks a proof"] = 50
-    most_nodes: Annotated[int, Range(1, 10**9), "maximum number of branches for `exact`"] = 10_000
+    method: Solver = "auto"
+    exact_limit: ExactLimit = 50
+    most_nodes: NodeLimit = 10_000
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return table_cost(preferences.index.sizes, 32, cube=1)

@@ -14,9 +14,19 @@ import numpy as np
 
 from podium.core import registry
 from podium.core.errors import ModelFileError, Option, ParameterError
+from podium.core.old_names import replace_old_names
 from podium.storage.files import write_atomically as write_whole
 
-__all__ = ["compute_fingerprint", "dumps", "load", "loads", "read_contents", "save"]
+__all__ = [
+    "compute_fingerprint",
+    "dumps",
+    "load",
+    "loads",
+    "pack",
+    "read_contents",
+    "save",
+    "write_contents",
+]
 
 VERSION = 1
 LIMIT = 16 << 20  # bytes of JSON header; safetensors itself allows 100 MB
@@ -31,28 +41,41 @@ def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = Fal
     ...     load(f"{folder}/a.podium")
     rrf(k=10)
     """
+    write_contents(path, *_describe_model(aggregator), overwrite=overwrite)
+
+
+def write_contents(
+    path: str | os.PathLike[str],
+    name: str,
+    parameters: Mapping[str, Any],
+    learned: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write a file that `read_contents` reads; the names of learned values end in _."""
     target = Path(path)
     if target.exists() and not overwrite:
         raise ModelFileError(
             f"{target} exists; give ", Option("overwrite", True, of="writing"), " to replace it"
         )
-    write_whole([dumps(aggregator)], target, overwrite=True)
+    write_whole([pack(name, parameters, learned)], target, overwrite=True)
 
 
 def dumps(aggregator: Any) -> bytes:
     """The bytes that `save` writes: for sending an aggregator to another process."""
+    return pack(*_describe_model(aggregator))
+
+
+def pack(name: str, parameters: Mapping[str, Any], learned: Mapping[str, Any]) -> bytes:
+    """The bytes of a file: arrays as tensors, everything else in one JSON document."""
     from safetensors.numpy import save as to_bytes
 
-    document, tensors = _encode_model(aggregator)
-    metadata = {"podium": document, "checksum": _compute_checksum(document, tensors)}
-    return _sort_metadata(to_bytes(tensors, metadata=metadata))
-
-
-def _sort_metadata(content: bytes) -> bytes:
-    """The same file with sorted metadata, whose order otherwise varies from call to call."""
+    document, tensors = _encode_contents(name, parameters, learned)
+    metadata = {"checksum": _compute_checksum(document, tensors), "podium": document}
+    content = to_bytes(tensors, metadata=metadata)
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    header["__metadata__"] = metadata  # whose order otherwise varies from call to call
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # tensors start at a multiple of 8
     return struct.pack("<Q", len(text)) + text + content[8 + length :]
@@ -60,23 +83,35 @@ def _sort_metadata(content: bytes) -> bytes:
 
 def compute_fingerprint(aggregator: Any) -> str:
     """Equal for equal parameters and learned values, regardless of the recorded training queries."""
-    return _compute_checksum(*_encode_model(aggregator, without=("fitted_on_", "validation_")))
+    name, parameters, learned = _describe_model(aggregator)
+    kept = {k: v for k, v in learned.items() if k not in ("fitted_on_", "validation_")}
+    return _compute_checksum(*_encode_contents(name, parameters, kept))
 
 
-def _encode_model(aggregator: Any, without: tuple[str, ...] = ()) -> tuple[str, dict[str, Any]]:
+def _describe_model(aggregator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The name, the parameters and the learned values of a model.
+
+    Values that were renamed keep their old names in files, so that earlier versions can read them.
+    """
+    in_file = {new: old for old, new in getattr(aggregator, "old_names", {}).items()}
     learned = {
-        k: v
-        for k, v in vars(aggregator).items()
-        if k.endswith("_") and not k.startswith("_") and k not in without
+        in_file.get(k, k): v for k, v in vars(aggregator).items() if k.endswith("_") and not k.startswith("_")
     }
+    parameters = {in_file.get(k, k): v for k, v in aggregator.get_parameters().items()}
+    return aggregator.name, parameters, learned
+
+
+def _encode_contents(
+    name: str, parameters: Mapping[str, Any], learned: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
     tensors = {k: np.ascontiguousarray(v) for k, v in learned.items() if isinstance(v, np.ndarray)}
-    plain = {k: _encode_value(v) for k, v in learned.items() if k not in tensors}
-    parameters = {k: _encode_value(v) for k, v in aggregator.get_parameters().items()}
-    document = json.dumps(
-        {"version": VERSION, "method": aggregator.name, "parameters": parameters, "learned": plain},
-        sort_keys=True,
-    )
-    return document, tensors
+    document = {
+        "version": VERSION,
+        "method": name,
+        "parameters": {k: _encode_value(v) for k, v in parameters.items()},
+        "learned": {k: _encode_value(v) for k, v in learned.items() if k not in tensors},
+    }
+    return json.dumps(document, sort_keys=True), tensors
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -88,12 +123,11 @@ def loads(content: bytes, path: str = "model") -> Any:
     """Load from bytes; `path` names them in messages."""
     name, parameters, learned = _parse_contents(content, path)
     try:
-        known = registry.learners if str(name)[:1].isupper() else registry.aggregators
-        cls = known.get(name)
-        made = cls(**cls.translate_parameters(parameters))
+        cls = registry.models.get(name)
+        made = cls(**replace_old_names(cls, parameters, warn=False))
     except (ParameterError, TypeError) as error:
         raise ModelFileError(f"{path}: {error}") from None
-    for key, value in learned.items():
+    for key, value in replace_old_names(cls, learned, warn=False).items():
         setattr(made, key, value)
     return made
 

@@ -123,6 +123,9 @@ class ExpertCounter:
         return ExpertStatistics(preferences.experts, len(preferences), count, rows, alone, shared)
 
 
+NAME = "counts"  # in the files that hold the counts of a shard
+
+
 # -- one shard -----------------------------------------------------------------------------------------------
 
 

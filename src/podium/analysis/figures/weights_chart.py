@@ -54,6 +54,7 @@ def weight_table(model: Aggregator | Consensus | Mapping[Id, float]) -> WeightsB
 
 
 def _find_learned_weights(model: Aggregator) -> WeightsByKind | None:
+    from podium.learning.feature_scorer import FeatureScorer
     from podium.methods.learned.crf import CrfAggregator
     from podium.methods.learned.fused import FusedAggregator
     from podium.methods.learned.svd_features import SvdAggregator
@@ -72,12 +73,14 @@ def _find_learned_weights(model: Aggregator) -> WeightsByKind | None:
         names = model._group_names()
         kinds = [f"vector {w}" for _ in range(model.components) for w in ("for", "against")]
         return _split_by_kind(
-            model._linear_weights().tolist(),
+            FeatureScorer.from_model(model).linear_weights.tolist(),
             [*_number_components(kinds, model.components), "not listed"],
             names,
         )
     if isinstance(model, FusedAggregator) and model.explains_exactly:
-        return _split_by_kind(model._linear_weights().tolist(), list(VIEWS), model.experts_)
+        return _split_by_kind(
+            FeatureScorer.from_model(model).linear_weights.tolist(), list(VIEWS), model.experts_
+        )
     learned = getattr(model, "weights_", None)
     return {"weight": dict(learned)} if isinstance(learned, Mapping) else None
 

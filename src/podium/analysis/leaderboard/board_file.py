@@ -21,31 +21,15 @@ NAME = "leaderboard"
 IDS = ("items", "experts", "queries")
 
 
-class _SavedLeaderboard:
-    """The content that `models.model_files` writes: a name, parameters, and values that end in _."""
-
-    name = NAME
-
-    def __init__(self, board: Leaderboard) -> None:
-        self._settings = asdict(board.settings)
-        tally = board.tally
-        for column in COLUMNS:
-            setattr(self, f"{column}_", getattr(tally, column))
-        for ids in IDS:  # as a text array: millions of ids would make the header too long
-            text = json.dumps(getattr(tally, ids).tolist()).encode()
-            setattr(self, f"{ids}_", np.frombuffer(text, np.uint8))
-        for mark in MARKS:
-            setattr(self, f"{mark}_", getattr(tally, mark))
-        self.scores_ = board.estimate.solution.scores
-
-    def get_parameters(self) -> dict[str, Any]:
-        """The settings."""
-        return self._settings
-
-
 def save(board: Leaderboard, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Save a leaderboard, so that more votes can be added later."""
-    model_files.save(_SavedLeaderboard(board), path, overwrite=overwrite)
+    tally = board.tally
+    values: dict[str, Any] = {name: getattr(tally, name) for name in (*COLUMNS, *MARKS)}
+    for ids in IDS:  # as a text array: millions of ids would make the header too long
+        values[ids] = np.frombuffer(json.dumps(getattr(tally, ids).tolist()).encode(), np.uint8)
+    values["scores"] = board.estimate.solution.scores
+    stored = {f"{name}_": value for name, value in values.items()}
+    model_files.write_contents(path, NAME, asdict(board.settings), stored, overwrite=overwrite)
 
 
 def load(path: str | os.PathLike[str], **changes: Any) -> Leaderboard:

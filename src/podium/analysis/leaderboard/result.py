@@ -22,8 +22,9 @@ from podium.analysis.leaderboard.interval_scheme import IntervalScheme, VoteSamp
 from podium.analysis.leaderboard.judges import Agreement, compute_agreement
 from podium.analysis.leaderboard.tally import Tally, check_items
 from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.core.old_names import RenamedAttribute
 from podium.core.params import suggest_names
-from podium.core.results import RenamedAttribute, Result, ViewBlock
+from podium.core.results import Result, ViewBlock
 from podium.core.settings import LeaderboardSettings
 from podium.core.tables import Grid, format_p_value
 from podium.data.frames import FrameBackend, records_frame

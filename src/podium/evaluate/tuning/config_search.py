@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from podium.core.progress import Progress, no_progress
 from podium.evaluate.tuning import search_space
 from podium.evaluate.tuning.score_table import ScoreTable
 from podium.evaluate.tuning.search_space import MethodSpace, TuningConfig
 from podium.kernels.dispatch import F8, I8
-from podium.learning.examples import Progress, no_progress
 
 __all__ = ["build_configurations", "find_best", "find_finalists", "own_values"]
 

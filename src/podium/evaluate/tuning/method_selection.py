@@ -11,11 +11,11 @@ import numpy as np
 
 from podium.core import registry
 from podium.core.errors import ParameterError, PodiumError, PodiumWarning
+from podium.core.progress import Progress
 from podium.evaluate.result_rankings import aggregate_dataset
 from podium.evaluate.tuning.score_table import TuningTask
 from podium.evaluate.tuning.search_space import MethodSpace
 from podium.kernels.dispatch import I8
-from podium.learning.examples import Progress
 from podium.methods.base import Aggregator, make
 from podium.storage.digests import digest_values
 

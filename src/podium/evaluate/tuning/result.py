@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from podium.core.errors import InputError
-from podium.core.results import Column, RenamedAttribute, Result, ViewBlock, build_grid, show_field
+from podium.core.old_names import RenamedAttribute
+from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid, format_decimal, format_interval, format_p_value
 from podium.core.text import format_count
 from podium.data.ids import Id, Ids, id_order

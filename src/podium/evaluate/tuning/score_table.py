@@ -20,6 +20,7 @@ import numpy as np
 
 from podium.core import registry
 from podium.core.errors import InputError, PodiumError, PodiumWarning
+from podium.core.progress import Progress, no_progress
 from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset
@@ -30,7 +31,6 @@ from podium.evaluate.tuning.quality_weights import QualityWeights
 from podium.evaluate.tuning.search_space import TuningConfig
 from podium.evaluate.tuning.stacked_folds import FoldGroup, StackedFolds
 from podium.kernels.dispatch import B1, F8, I8
-from podium.learning.examples import Progress, no_progress
 from podium.methods.base import Aggregator
 from podium.metrics.base import Metric, measure
 from podium.storage.digests import digest_dataset, digest_values

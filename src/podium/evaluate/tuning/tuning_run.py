@@ -12,6 +12,7 @@ import numpy as np
 
 from podium.core.errors import ParameterError, check_type
 from podium.core.params import check_settings
+from podium.core.progress import Progress, no_progress
 from podium.core.settings import TuneSettings
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
@@ -31,7 +32,6 @@ from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, fit_confi
 from podium.evaluate.tuning.search_space import MethodSpace
 from podium.kernels import dispatch
 from podium.kernels.dispatch import F8, I8
-from podium.learning.examples import Progress, no_progress
 from podium.methods.base import Aggregator
 from podium.methods.learned.provenance import note_queries
 from podium.metrics.base import MetricSpec, parse

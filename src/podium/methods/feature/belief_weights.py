@@ -11,12 +11,12 @@ import numpy as np
 
 from podium.core.errors import ParameterError
 from podium.core.params import Range, Tune, suggest_names
+from podium.core.progress import Progress, no_progress
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.kernels import segments
 from podium.kernels.belief_lambdas import compute_belief_lambdas
 from podium.kernels.dispatch import F8, I8
-from podium.learning.examples import Progress, no_progress
 from podium.methods.costs import Cost, table_cost
 from podium.methods.feature.feature_normalization import FeatureNormalizer
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from podium.core import registry
 from podium.core.errors import NotFittedError
-from podium.methods.parameterized import Parameterized, warn_of_old_name
+from podium.core.old_names import RenamedAttribute
+from podium.methods.parameterized import Parameterized
 
 __all__ = ["FeatureModel"]
 
@@ -25,10 +26,7 @@ class FeatureModel(Parameterized):
         """The weight of each feature."""
         raise NotImplementedError
 
-    def weights(self) -> dict[str, float]:
-        """Former name of `feature_weights`."""
-        warn_of_old_name("weights()", "feature_weights()")
-        return self.feature_weights()
+    weights = RenamedAttribute("feature_weights")
 
     def _check_fitted(self, call: str) -> None:
         if not hasattr(self, "names_"):

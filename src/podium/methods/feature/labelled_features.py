@@ -5,16 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from podium.core import params
 from podium.core.errors import InputError, PodiumWarning
+from podium.core.old_names import accept_old_names
+from podium.core.progress import Progress, no_progress
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.kernels.dispatch import F8
-from podium.learning.examples import Progress, no_progress
 from podium.methods.costs import check_costs
 from podium.methods.feature.belief_weights import BeliefLearner, check_grades, grades_for
 from podium.methods.feature.feature_model import FeatureModel
@@ -23,6 +24,7 @@ from podium.methods.feature.feature_normalization import normalize_by_query
 __all__ = ["LabelledFeatures"]
 
 
+@accept_old_names(normalise="normalize")
 @dataclass(kw_only=True, eq=False, repr=False)
 class LabelledFeatures(FeatureModel, BeliefLearner):
     """A linear scorer of all features, learned from beliefs about a few of them and from unlabeled items.
@@ -51,8 +53,6 @@ class LabelledFeatures(FeatureModel, BeliefLearner):
     """
 
     citation = "Diaz, ICTIR 2016"
-    renamed_parameters: ClassVar = {"normalise": "normalize"}
-
     beliefs: Mapping[str, float] = field()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from podium.core.errors import ParameterError
+from podium.core.old_names import accept_old_names
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.labels import Labels
@@ -26,6 +27,7 @@ from podium.methods.learned.svd_features import check_table_size
 __all__ = ["LabelledFeaturesAggregator"]
 
 
+@accept_old_names(normalise="normalize")
 @dataclass(kw_only=True, eq=False, repr=False)
 class LabelledFeaturesAggregator(BeliefLearner, Aggregator):
     """Experts' lists and item features as columns of one linear scorer, learned from grades of some of them.
@@ -44,7 +46,6 @@ class LabelledFeaturesAggregator(BeliefLearner, Aggregator):
 
     name = "labelled_features"
     citation = "Diaz, ICTIR 2016"
-    renamed_parameters: ClassVar = {"normalise": "normalize"}
     tags = Tags(
         accepts=LIST_FORMS,
         per_query=False,

@@ -44,25 +44,22 @@ def compare_with_baseline(model: Aggregator, validation: Dataset) -> dict[str, A
     if not known.any():
         return {}
     before, after = before[known], after[known]
-    found: dict[str, Any] = {
+    wins, losses = int((after - before > 1e-12).sum()), int((before - after > 1e-12).sum())
+    result: dict[str, Any] = {
         "metric": str(metric),
         "queries": len(before),
         "baseline": plain.name,
         "before": float(before.mean()),
         "after": float(after.mean()),
-        "wins": int((after - before > 1e-12).sum()),
-        "losses": int((before - after > 1e-12).sum()),
+        "wins": wins,
+        "losses": losses,
     }
-    if found["after"] < found["before"] - 1e-12:
-        warnings.warn(describe_no_gain(model.name, found), NoGainWarning, stacklevel=4)
-    return found
-
-
-def describe_no_gain(name: str, found: dict[str, Any]) -> str:
-    """Warning about a model that is worse than the baseline, with a remedy."""
-    better = found["baseline"]
-    return (
-        f"{name} is worse than {better} on the {found['queries']:,} validation queries: {found['metric']} "
-        f"{found['after']:.4f} against {found['before']:.4f}, better on {found['wins']:,} queries and worse on "
-        f"{found['losses']:,}; use {better} instead, label more queries, or let `tune` choose a method"
-    )
+    if result["after"] < result["before"] - 1e-12:
+        warnings.warn(
+            f"{model.name} is worse than {plain.name} on the {len(before):,} validation queries: {metric} "
+            f"{result['after']:.4f} against {result['before']:.4f}, better on {wins:,} queries and worse on "
+            f"{losses:,}; use {plain.name} instead, label more queries, or let `tune` choose a method",
+            NoGainWarning,
+            stacklevel=4,
+        )
+    return result

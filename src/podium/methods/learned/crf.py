@@ -10,6 +10,7 @@ import numpy as np
 
 from podium.core.errors import InputError, Option, ParameterError
 from podium.core.params import Choice, Range, Tune
+from podium.core.progress import Progress, no_progress
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.ids import Id, Ids
@@ -17,15 +18,30 @@ from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.lambdas import OptimizerState
 from podium.kernels.ranking_expectations import LARGEST, Potentials, sum_by_index
-from podium.learning.examples import Examples, Progress, no_progress
+from podium.learning.examples import Examples, Training
+from podium.learning.objective import BlockSource, InMemoryBlock, Objective
+from podium.learning.plan import (
+    Batch,
+    ChooseBy,
+    Decay,
+    Device,
+    LearningRate,
+    Optimizer,
+    Passes,
+    Penalty,
+    Plan,
+    Seed,
+    TargetMetric,
+)
 from podium.learning.shard_cache import open_prepared_shards
+from podium.learning.trainer import train
 from podium.learning.training_shards import TrainingShard
 from podium.methods.base import ALL_FORMS, Tags
-from podium.methods.learned.crf_objective import CrfObjective, CrfValidation, InMemoryCrfObjective
+from podium.methods.input_checks import match_expert_ids
 from podium.methods.learned.crf_potentials import (
     ExpertStatements,
+    PotentialBlock,
     build_potentials,
     collect_statements,
     compute_scales,
@@ -34,11 +50,9 @@ from podium.methods.learned.crf_potentials import (
     sum_squares_within,
 )
 from podium.methods.learned.expert_matrices import Transform
-from podium.methods.learned.learner import Device
 from podium.methods.learned.provenance import forget_queries
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
-from podium.metrics.base import parse
-from podium.metrics.targets import parse_learnable
+from podium.methods.learned.supervised_method import SupervisedAggregator
+from podium.metrics.base import MetricSpec
 from podium.storage.folder_cache import CacheOption
 
 __all__ = ["CrfAggregator", "ExpertWeights", "WeightReading"]
@@ -106,52 +120,59 @@ class CrfAggregator(SupervisedAggregator):
         Range(1, 10**9),
         "training rows and votes an expert needs for its own weights, if sharing='hybrid'",
     ] = 500
-    metric: Annotated[
-        str, "metric to optimize: ndcg (any dialect), err, map, rbp ..., with or without a cutoff"
-    ] = "ndcg:exp"
-    choose_by: Annotated[str, "validation metric that selects the pass"] = "map"
+    metric: TargetMetric = "ndcg:exp"
+    choose_by: ChooseBy = "map"
     subset: Annotated[
         int, Range(2, LARGEST), "maximum number of labeled items sampled per query and step"
     ] = 6
-    passes: Annotated[int, Range(1, 100_000), "number of passes over the queries"] = 200
-    optimizer: Annotated[str, Choice("adam", "sgd"), "optimizer; sgd needs a rate near 1"] = "adam"
-    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.003, 0.1, log=True), "learning rate"] = 0.03
-    decay: Annotated[
-        float, Range(0, 1e6), "passes after which the learning rate is halved; 0 keeps it constant"
-    ] = 30.0
-    batch: Annotated[int, Range(1, 1_000_000), "queries per step"] = 8
-    l2: Annotated[float, Range(0, 1e6), Tune(1e-6, 1e-2, log=True), "penalty on the squared weights"] = 1e-4
+    passes: Passes = 200
+    optimizer: Annotated[Optimizer, "optimizer; sgd needs a rate near 1"] = "adam"
+    rate: Annotated[LearningRate, Tune(0.003, 0.1, log=True)] = 0.03
+    decay: Decay = 30.0
+    batch: Batch = 8
+    l2: Annotated[Penalty, Tune(1e-6, 1e-2, log=True)] = 1e-4
     average: Annotated[
         int, Range(1, 100_000), "passes over which the weights are averaged; 1 disables averaging"
     ] = 100
-    seed: Annotated[int, Range(0, 2**31 - 1), "random seed"] = 0
+    seed: Seed = 0
     device: Device = "cpu"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        parse_learnable(self.metric)
-        parse(self.choose_by).check_cutoff()
+        self.plan.check_metrics()
+
+    @property
+    def plan(self) -> Plan:
+        """How the weights are trained; their average over passes damps the noise of the sampled items."""
+        return Plan.from_parameters(self)
 
     # -- learning --------------------------------------------------------------------------------------------
 
     def _learn(self, training: Training) -> None:
         self._assign_groups(count_rows_by_expert(training.preferences))
-        found, rows = self._collect_statements(training.preferences), training.examples.rows
-        index, groups = training.examples.labels.index, self._count_groups()
-        mine = self._build_potentials(found, training.examples, len(training.preferences.index.items))
-        scale = compute_scales([sum_squares_within(mine, index.query_of_slot, index.sizes, groups)])
-        check = self._build_validation(training.validation, scale)
-        rounds = InMemoryCrfObjective(
-            self, _scale_potentials(mine, scale), training.examples, self.metric, check
+        found, examples = self._collect_statements(training.preferences), training.examples
+        index, slots = examples.labels.index, len(training.preferences.index.items)
+        mine = self._build_potentials(found, examples, slots)
+        scale = compute_scales(
+            [sum_squares_within(mine, index.query_of_slot, index.sizes, self._count_groups())]
         )
-        self._set_weights(self._train_weights(rounds, training.progress), scale)
-        moves = self._compute_effects(found, rows, len(training.preferences.index.items))
-        self._set_effects([moves], len(rows))
+        block = InMemoryBlock(self._build_block(mine, scale, examples, self.metric))
+        check = self._build_validation(training.validation, scale)
+        self._train_weights(block, check, self.choose_by, scale, training.progress)
+        self._set_effects([self._compute_effects(found, examples.rows, slots)], len(examples))
 
     def _assign_groups(self, rows: I8) -> None:
-        """Assign individual or shared weights, from the number of rows and votes of every expert."""
+        """Set the weight group of every expert (-1: dropped), and that of experts without own weights or -1.
+
+        `rows` is the number of rows and votes of every expert.
+        """
         self.dropped_: list[Id] = list(getattr(self, "dropped_", []))
-        self.group_, self.shared_ = self._group_experts(rows)
+        counts = Ids(self.dropped_).codes_of(Ids(self.experts_)) < 0
+        if not counts.any():
+            raise InputError("all experts were dropped", remedy="drop fewer experts")
+        own = counts & (rows >= self.min_preferences if self.sharing == "hybrid" else self.sharing == "own")
+        self.shared_ = -1 if self.sharing == "own" else int(own.sum())
+        self.group_ = np.where(own, np.cumsum(own) - 1, np.where(counts, self.shared_, -1))
 
     def _count_groups(self) -> int:
         return int(max(self.group_.max(initial=-1), self.shared_)) + 1
@@ -162,52 +183,26 @@ class CrfAggregator(SupervisedAggregator):
         starts, entries = segments.gather_segments(mine.starts, order_by_content(mine, examples))
         return Potentials(starts, mine.group[entries], mine.values[entries])
 
-    def _set_weights(self, weights: F8, scale: F8) -> None:
-        self.weights_ = weights / scale
+    def _train_weights(
+        self,
+        training: BlockSource,
+        validation: BlockSource | None,
+        choose_by: MetricSpec,
+        scale: F8,
+        progress: Progress,
+    ) -> None:
+        """Learn `weights_`, three per group, from potentials that were divided by `scale`."""
+        size = 3 * self._count_groups()
+        objective = Objective(training, validation, choose_by, lambda _: np.zeros(size))
+        trained = train(objective, self.plan, self.seed, progress)
+        self.losses_, self.passes_ = trained.losses, [trained.pass_number]
+        self.quality_ = 0.0 if validation is None else trained.quality
+        self.weights_ = trained.weights.reshape(-1, 3) / scale
         if self.shared_ > 0 and not (self.group_ == self.shared_).any():
             # unknown experts get the mean of the known ones
             self.weights_[self.shared_] = self.weights_[: self.shared_].mean(axis=0)
 
-    def _group_experts(self, rows: I8) -> tuple[I8, int]:
-        """The weight group of every expert (-1: excluded), and that of experts without own weights or -1."""
-        counts = Ids(self.dropped_).codes_of(Ids(self.experts_)) < 0
-        if not counts.any():
-            raise InputError("all experts were dropped", remedy="drop fewer experts")
-        if self.sharing == "shared":
-            return np.where(counts, 0, -1), 0
-        own = counts.copy()
-        if self.sharing == "hybrid":
-            own &= rows >= self.min_preferences
-        group = np.where(own, np.cumsum(own) - 1, -1)
-        if self.sharing == "own":
-            return group, -1
-        shared = int(own.sum())
-        return np.where(counts & ~own, shared, group), shared
-
-    def _train_weights(self, rounds: CrfObjective, progress: Progress) -> F8:
-        """The weights of every group: those of the best pass on the validation data, or of the last pass."""
-        random = np.random.default_rng(self.seed)
-        weights, first, second, mean, best = (np.zeros(3 * self._count_groups()) for _ in range(5))
-        state = (weights, first, second, np.zeros(1, np.int64))
-        self.losses_, self.passes_, self.quality_ = np.zeros(self.passes), [0], -np.inf
-        for done in range(1, self.passes + 1):
-            rate = self.rate / (1 + (done - 1) / self.decay) if self.decay else self.rate
-            lost, weight = rounds.run_pass(
-                OptimizerState(*state, self.optimizer == "adam", rate, self.l2, False), random
-            )
-            self.losses_[done - 1] = lost / max(weight, 1e-300)
-            # averaging over passes damps the noise of the sampled items
-            mean += (weights - mean) / min(done, self.average)
-            if done >= min(
-                self.average, self.passes
-            ):  # an average over fewer passes would be selected by chance
-                now = rounds.validate(mean.reshape(-1, 3))
-                if now is None or now > self.quality_:
-                    best, self.passes_, self.quality_ = mean.copy(), [done], 0.0 if now is None else now
-            progress(done, self.passes, "learning")
-        return best.reshape(-1, 3)
-
-    def _build_validation(self, validation: Training | None, scale: F8) -> CrfValidation | None:
+    def _build_validation(self, validation: Training | None, scale: F8) -> InMemoryBlock | None:
         if validation is None:
             return None
         examples, preferences = validation.examples, validation.preferences
@@ -215,7 +210,16 @@ class CrfAggregator(SupervisedAggregator):
         found = build_potentials(
             self._collect_statements(preferences), group, self._count_groups(), examples.rows, slots
         )
-        return CrfValidation(_scale_potentials(found, scale), examples, self.choose_by)
+        return InMemoryBlock(self._build_block(found, scale, examples))
+
+    def _build_block(
+        self, p: Potentials, scale: F8, examples: Examples, metric: MetricSpec | None = None, shards: int = 0
+    ) -> PotentialBlock:
+        """Examples with their potentials over `scale`."""
+        scaled, plan = p._replace(values=p.values / scale), self.plan
+        return PotentialBlock(
+            potentials=scaled, subset=self.subset, examples=examples, plan=plan, metric=metric, shards=shards
+        )
 
     def _compute_effects(self, found: ExpertStatements, rows: I8, slots: int) -> tuple[F8, F8]:
         """By expert: its squared effect on scores within queries, and how far it follows its preferences."""
@@ -251,7 +255,7 @@ class CrfAggregator(SupervisedAggregator):
         A shard is a file (or several that belong together), a Dataset, or a function that returns one of
         these.
         """
-        from podium.methods.learned.sharded_crf_objective import train_on_shards
+        from podium.methods.learned.crf_shards import train_on_shards
 
         forget_queries(self)
         try:
@@ -274,7 +278,7 @@ class CrfAggregator(SupervisedAggregator):
 
     def _find_groups_by_id(self, experts: Ids, speaking: B1) -> I8:
         if self.sharing == "own":
-            codes = self._match_expert_ids(experts, speaking)
+            codes = match_expert_ids(self, experts, speaking)
         else:
             codes = Ids(self.experts_).codes_of(experts)
         return np.where(codes >= 0, self.group_[codes], self.shared_)
@@ -348,10 +352,6 @@ class CrfAggregator(SupervisedAggregator):
         return smaller.fit(
             preferences, labels, validation=validation, query_weights=query_weights, progress=progress
         )
-
-
-def _scale_potentials(p: Potentials, scale: F8) -> Potentials:
-    return p._replace(values=p.values / scale)
 
 
 def _sum_products_within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:

@@ -1,22 +1,26 @@
-"""Experts' preferences as potentials of a CRF; and an order of the rows that does not depend on ids."""
+"""Experts' preferences as potentials of a CRF, in an order that does not depend on ids; steps on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from podium.data.preferences import Preferences
-from podium.kernels import preference_svd
+from podium.kernels import preference_svd, ranking_expectations
 from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.lambdas import OptimizerState
 from podium.kernels.ranking_expectations import Potentials, sum_by_index
 from podium.learning.examples import Examples
+from podium.learning.objective import Block
 from podium.methods.learned.expert_matrices import Transform, build_expert_matrices
 
 __all__ = [
     "ExpertStatements",
+    "PotentialBlock",
     "build_potentials",
     "collect_statements",
     "compute_scales",
@@ -99,6 +103,47 @@ def build_potentials(found: ExpertStatements, group: I8, groups: int, slots: I8,
     values = np.stack([sum_by_index(entry, c, len(key)) for c in columns], axis=1)
     starts = np.searchsorted(key, np.arange(len(slots) + 1) * groups)
     return Potentials(starts, key % groups, values)
+
+
+@dataclass(kw_only=True)
+class PotentialBlock(Block):
+    """Examples with their potentials; each step is on `subset` sampled items per query."""
+
+    potentials: Potentials
+    subset: int
+
+    def compute_scores(self, weights: F8) -> F8:
+        """The weighted sums of the potentials."""
+        return ranking_expectations.compute_row_scores(self.potentials, weights.reshape(-1, 3))
+
+    def visit_queries(
+        self, visit: I8, optimizer: OptimizerState, random: np.random.Generator
+    ) -> tuple[float, float]:
+        """Steps down the exact expected loss over all rankings of the sampled items."""
+        draws = random.random((len(visit), 2 * self.subset))
+        examples, target, batch = self.examples, self.target, self.plan.batch
+        rows = ranking_expectations.sample_subsets(
+            examples.starts, target.level, visit, self.subset, draws, self.calls
+        )
+        if self.plan.device == "cpu":
+            loss = ranking_expectations.train_crf_pass(
+                self.potentials, target, examples.weight, visit, rows, batch, optimizer, self.calls
+            )
+        else:
+            loss = self._copy_to_device(len(optimizer.weights) // 3).learn(visit, rows, batch, optimizer)
+        weight = float(examples.weight[visit].sum())
+        return loss * weight, weight
+
+    def _copy_to_device(self, groups: int) -> Any:
+        if self.on_device is None:
+            from podium.kernels.device.ranking_expectations import DeviceCrf
+            from podium.kernels.device.torch_device import resolve_device
+
+            where, examples = resolve_device(self.plan.device), self.examples
+            self.on_device = DeviceCrf(
+                where, self.potentials, self.target, examples.weight, examples.starts, groups, self.subset
+            )
+        return self.on_device
 
 
 def sum_squares_within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:

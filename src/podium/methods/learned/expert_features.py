@@ -61,7 +61,7 @@ def build_expert_features(preferences: Preferences, groups: I8, n: int, depth: f
     """All features; `groups` numbers each expert (-1: excluded) and `depth` is the rank that scores 0."""
     lists, index = preferences.lists, preferences.index
     check_table_size(
-        preferences, n * TABLES, ("use crf, or svd with ", Option("features", "hybrid", of="method"))
+        preferences, n * TABLES, ("use crf, or svd with ", Option("matrices", "hybrid", of="method"))
     )
     size = np.maximum(index.sizes, 1)[index.query_of_slot][:, None]
     expert = groups[lists.expert][lists.list_of_row]

@@ -14,22 +14,24 @@ from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8
-from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
-from podium.methods.feature.feature_normalization import normalize_by_query
-from podium.methods.learned.expert_features import ExpertFeatures, build_expert_features, standardize_by_query
-from podium.methods.learned.learner import (
-    Average,
+from podium.learning.examples import LearningTask, Training
+from podium.learning.feature_scorer import FeatureScorer, fit_scorer
+from podium.learning.plan import (
+    AverageAll,
     Batch,
     Decay,
-    Learner,
-    LearningTask,
+    LearningRate,
     Members,
     Optimizer,
     Passes,
     Penalty,
-    Rate,
+    ScorerSettings,
 )
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
+from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.input_checks import match_experts
+from podium.methods.learned.expert_features import ExpertFeatures, build_expert_features, standardize_by_query
+from podium.methods.learned.supervised_method import SupervisedAggregator
 
 __all__ = ["FusedAggregator"]
 
@@ -38,7 +40,7 @@ TREE_RATE = 0.03
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FusedAggregator(SupervisedAggregator, Learner):
+class FusedAggregator(SupervisedAggregator, ScorerSettings):
     """LambdaRank over many features of every expert, their consensus, and item features if given.
 
     The features are singular vectors, sums of preferences, reciprocal and log ranks, places in the list, and
@@ -59,40 +61,38 @@ class FusedAggregator(SupervisedAggregator, Learner):
     tags = Tags(accepts=ALL_FORMS, supervised=True, weighted=False, additive=True, uses_features=True)
 
     optimizer: Optimizer = "sgd"
-    rate: Rate = 0.03
+    rate: LearningRate = 0.03
     decay: Decay = 15.0
     passes: Passes = 45
     batch: Batch = 1
     l2: Penalty = 0.03
-    average: Average = True
+    average: AverageAll = True
     members: Members = 5
     trees: Annotated[int, Range(0, 10_000), "boosted trees on top of the linear scores; 0 for none"] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_learner()
+        ScorerSettings.__post_init__(self)
 
     @property
     def explains_exactly(self) -> bool:
         """True for a linear scorer without trees."""
-        return self._is_linear and not self.trees
+        return self.is_linear and not self.trees
 
     # -- columns ---------------------------------------------------------------------------------------------
 
     def _build_expert_features(self, preferences: Preferences) -> ExpertFeatures:
         return build_expert_features(
-            preferences, self._match_experts(preferences), len(self.experts_), self.depth_
+            preferences, match_experts(self, preferences), len(self.experts_), self.depth_
         )
 
     def _build_columns(
-        self, preferences: Preferences, found: ExpertFeatures, features: Features | None
-    ) -> F8:
-        """Columns by expert, consensus columns, item features."""
-        index = preferences.index
-        return np.concatenate(
-            [*found.own, found.compute_consensus(index), self._align_item_features(preferences, features)],
-            axis=1,
-        )
+        self, preferences: Preferences, features: Features | None
+    ) -> tuple[F8, ExpertFeatures]:
+        """Columns by expert, consensus columns, item features; and the tables by expert behind them."""
+        found = self._build_expert_features(preferences)
+        items = self._align_item_features(preferences, features)
+        return np.concatenate([*found.own, found.compute_consensus(preferences.index), items], axis=1), found
 
     def _align_item_features(self, preferences: Preferences, features: Features | None) -> F8:
         index, names = preferences.index, self.features_
@@ -122,24 +122,24 @@ class FusedAggregator(SupervisedAggregator, Learner):
         self.depth_ = float(max(2, ranks.max(initial=0)))
         self.features_ = [] if training.features is None else list(training.features.names)
         self.grown_: list[str] = []
-        found, check = self._build_expert_features(training.preferences), training.validation
-        values = self._build_columns(training.preferences, found, training.features)
-        task = LearningTask(values[training.examples.rows], training.examples, progress=training.progress)
-        if check is not None:
-            seen = self._build_columns(
-                check.preferences, self._build_expert_features(check.preferences), check.features
-            )
-            task = replace(task, check_values=seen[check.examples.rows], check=check.examples)
-        self._train_scorer(task)
+        values, found = self._build_columns(training.preferences, training.features)
+        check, held = None, training.validation
+        if held is not None:
+            held_values = self._build_columns(held.preferences, held.features)[0]
+            check = LearningTask(held_values[held.examples.rows], held.examples)
+        rows = training.examples.rows
+        task = LearningTask(values[rows], training.examples, check, training.progress)
+        scorer = fit_scorer(self, task)
+        scorer.store_in(self)
         if self.trees and self.scorer == "lambdarank":
-            rows = self._build_tree_columns(training.preferences, found, values)[training.examples.rows]
-            self._grow_trees(task, rows)
+            columns = self._build_tree_columns(training.preferences, found, values)
+            self._grow_trees(scorer, task, columns[rows])
 
-    def _grow_trees(self, task: LearningTask, rows: F8) -> None:
+    def _grow_trees(self, scorer: FeatureScorer, task: LearningTask, rows: F8) -> None:
         """Trees that correct the linear scorer, fitted on queries it has not seen."""
-        from podium.methods.learned import trees
+        from podium.learning import trees
 
-        scores = self._predict_scores(task.values)
+        scores = scorer.compute_scores(task.values)
         self.unit_ = float(scores.std()) or 1.0
         sizes, weight = np.diff(task.examples.starts), task.examples.weight
         part = np.random.default_rng(self.seed).permutation(np.arange(len(sizes)) % PARTS)
@@ -147,11 +147,10 @@ class FusedAggregator(SupervisedAggregator, Learner):
         enough = len(sizes) >= 2 * PARTS and all((part[useful] != k).any() for k in range(PARTS))
         for number in range(PARTS if enough else 0):
             rest = replace(task.examples, weight=np.where(part == number, 0.0, weight))
-            other = type(self)(**{**self.get_parameters(), "trees": 0, "members": 1})
-            other._train_scorer(replace(task, examples=rest))
+            other = fit_scorer(self, replace(task, examples=rest), plan=replace(self.plan, members=1))
             mine = np.repeat(part == number, sizes)
-            unseen = other._predict_scores(task.values[mine])
-            start[mine] = unseen / (float(other._predict_scores(task.values).std()) or 1.0)
+            unseen = other.compute_scores(task.values[mine])
+            start[mine] = unseen / (float(other.compute_scores(task.values).std()) or 1.0)
         plain = LearningTask(rows, task.examples, progress=task.progress)
         for number in range(self.members):
             grown = trees.train_trees(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
@@ -160,12 +159,11 @@ class FusedAggregator(SupervisedAggregator, Learner):
     # -- scoring ---------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
-        found = self._build_expert_features(preferences)
-        values = self._build_columns(preferences, found, features)
-        scores = self._predict_scores(values)
+        values, found = self._build_columns(preferences, features)
+        scores = FeatureScorer.from_model(self).compute_scores(values)
         if not self.grown_:
             return scores
-        from podium.methods.learned import trees
+        from podium.learning import trees
 
         rows = self._build_tree_columns(preferences, found, values)
         grown = np.mean([trees.predict_trees(text, rows) for text in self.grown_], axis=0)
@@ -174,7 +172,11 @@ class FusedAggregator(SupervisedAggregator, Learner):
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
         if not self.explains_exactly:
             return None
-        found, n, weights = self._build_expert_features(one), len(self.experts_), self._linear_weights()
+        found, n, weights = (
+            self._build_expert_features(one),
+            len(self.experts_),
+            FeatureScorer.from_model(self).linear_weights,
+        )
         own = weights[: len(found.own) * n].reshape(len(found.own), n)
         common, last = np.split(weights[len(found.own) * n :], [len(found.shared)])
         *_, spread = standardize_by_query(one.index, np.stack([t.sum(axis=1) for t in found.shared], axis=1))

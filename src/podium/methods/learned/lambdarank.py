@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from podium.core import params
 from podium.core.errors import InputError, Option, ParameterError
+from podium.core.old_names import accept_old_names
 from podium.core.params import Choice, suggest_names
+from podium.core.progress import Progress, no_progress
 from podium.data.consensus import Consensus, TieRule
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.kernels.dispatch import F8
-from podium.learning.examples import Examples, Progress, no_progress
-from podium.learning.networks import Network
+from podium.learning.examples import Examples, LearningTask
+from podium.learning.feature_scorer import FeatureScorer, WeightPrior, fit_scorer
+from podium.learning.plan import ScorerSettings
 from podium.learning.shard_cache import open_prepared_shards
 from podium.learning.training_shards import TrainingShard
 from podium.methods.feature.feature_model import FeatureModel
 from podium.methods.feature.feature_normalization import normalize_by_query
 from podium.methods.feature.labelled_features import LabelledFeatures
-from podium.methods.learned.learner import Learner, LearningTask
 from podium.storage.folder_cache import CacheOption
 
 __all__ = ["LambdaRank"]
@@ -31,8 +33,9 @@ __all__ = ["LambdaRank"]
 LINEAR = (Option("hidden", 0, of="method"), ", ", Option("scorer", "lambdarank", of="method"))
 
 
+@accept_old_names(normalise="normalize")
 @dataclass(kw_only=True, eq=False, repr=False)
-class LambdaRank(FeatureModel, Learner):
+class LambdaRank(FeatureModel, ScorerSettings):
     """A linear or feed-forward scorer of (query, item) features that optimizes a ranking metric.
 
     `normalize` first makes features comparable within each query, as in `LabelledFeatures`. `prior` gives
@@ -49,8 +52,6 @@ class LambdaRank(FeatureModel, Learner):
     {'good': True, 'bad': False}
     """
 
-    renamed_parameters: ClassVar = {"normalise": "normalize"}
-
     normalize: Annotated[
         str, Choice("no", "range", "deviation"), "normalization of features within each query"
     ] = "no"
@@ -58,10 +59,10 @@ class LambdaRank(FeatureModel, Learner):
 
     def __post_init__(self) -> None:
         params.validate(self)
-        self._check_learner()
+        ScorerSettings.__post_init__(self)
         if self.prior is None:
             return
-        if not self._is_linear:
+        if not self.is_linear:
             raise ParameterError(
                 "LambdaRank: a prior gives weights of features, which only a linear scorer has; use ",
                 *LINEAR,
@@ -87,7 +88,7 @@ class LambdaRank(FeatureModel, Learner):
         sample_weights: Mapping[Id, Mapping[Id, float]] | None = None,
         progress: Progress = no_progress,
     ) -> Self:
-        """Learn from labeled items; missing values count as 0. `Learner` describes the use of validation data.
+        """Learn from labeled items; missing values count as 0. `ScorerSettings` describes the use of validation data.
 
         Queries and items weigh 1 unless `query_weights` (by query) or `sample_weights` (by query and item)
         define otherwise; the weight of a pair of items is the product of the two.
@@ -95,16 +96,15 @@ class LambdaRank(FeatureModel, Learner):
         examples = Examples.from_labels(features.index, labels, dict(query_weights or {})).with_item_weights(
             sample_weights
         )
-        task = LearningTask(self._prepare_values(features)[examples.rows], examples, progress=progress)
+        check = None
         if validation is not None:
             Features.require(validation[0], features.names, self.name)
-            check = Examples.from_labels(validation[0].index, validation[1], teaches=False)
-            task = LearningTask(
-                task.values, examples, self._prepare_values(validation[0])[check.rows], check, progress
-            )
-        self._before = self._align_prior(features.names)
+            held = Examples.from_labels(validation[0].index, validation[1], require_signal=False)
+            check = LearningTask(self._prepare_values(validation[0])[held.rows], held)
+        task = LearningTask(self._prepare_values(features)[examples.rows], examples, check, progress)
+        prior = self._align_prior(features.names)
         self.__dict__.pop("names_", None)  # a partial fit must not look fitted
-        self._train_scorer(task)
+        fit_scorer(self, task, prior=prior).store_in(self)
         self.names_ = list(features.names)
         return self
 
@@ -133,24 +133,27 @@ class LambdaRank(FeatureModel, Learner):
         >>> LambdaRank(passes=5).fit_stream([lambda: part("q1"), lambda: part("q2")]).feature_weights()["f1"] > 0
         True
         """
-        from podium.methods.learned.sharded_objective import ShardedObjective
+        from podium.methods.learned.lambdarank_shards import FeatureShards
 
         if self.scorer == "lambdamart":
             raise ParameterError("lambdamart needs all data in memory; use ", LINEAR[-1], ", or fit")
         with open_prepared_shards(shards, validation, cache, kind="features") as (train, check):
-            course = ShardedObjective(self, train, check, query_weights or {}, progress)
+            given = FeatureShards(self, train, check, query_weights or {}, progress)
             self.__dict__.pop("names_", None)  # a partial fit must not look fitted
-            self._before = self._align_prior(course.names)
-            self._set_scale(course.count, course.mean, course.spread)
-            self._fit_members(course, progress)
-        self.names_, self.seen = list(course.names), course.seen
+            prior, scorer = self._align_prior(given.names), given.build_scorer()
+            blocks = given.build_blocks(scorer, train)
+            check_blocks = given.build_blocks(scorer, check) if len(check) else None
+            scorer.train(blocks, check_blocks, given.scan.choose_by, self.plan, prior, progress).store_in(
+                self
+            )
+        self.names_, self.seen = list(given.names), given.scan.counts
         return self
 
     def predict(self, features: Features) -> F8:
         """One score per slot of the features' index."""
         self._check_fitted("fit(features, labels)")
         Features.require(features, self.names_, self.name)
-        return self._predict_scores(self._prepare_values(features))
+        return FeatureScorer.from_model(self).compute_scores(self._prepare_values(features))
 
     def rank(self, features: Features, *, ties: TieRule = "item") -> Consensus:
         """The items of every query by descending score."""
@@ -159,32 +162,26 @@ class LambdaRank(FeatureModel, Learner):
     def feature_weights(self) -> dict[str, float]:
         """The weight of each feature in a linear scorer."""
         self._check_fitted("fit(features, labels)")
-        if not self._is_linear:
+        if not self.is_linear:
             raise InputError("only a linear scorer has weights by feature", remedy=("use ", *LINEAR))
-        return dict(zip(self.names_, self._linear_weights().tolist(), strict=True))
+        return dict(zip(self.names_, FeatureScorer.from_model(self).linear_weights.tolist(), strict=True))
 
     def _prepare_values(self, features: Features) -> F8:
         if self.normalize == "no":
             return np.nan_to_num(features.values, nan=0.0)
         return normalize_by_query(features.index.starts, features.values, self.normalize)
 
-    def _align_prior(self, names: tuple[str, ...]) -> F8 | None:
+    def _align_prior(self, names: tuple[str, ...]) -> WeightPrior:
         if self.prior is None:
-            return None
+            return WeightPrior()
         assert isinstance(self.prior, Mapping)
         for name in self.prior:
             if name not in names:
                 raise ParameterError(
                     f"LambdaRank: the prior names the unknown feature {name!r}; {suggest_names(name, names)}"
                 )
-        return np.array([float(self.prior.get(name, 0.0)) for name in names])
-
-    def _penalty_center(self) -> F8 | None:
-        return None if self._before is None else self._before * self.scale_
-
-    def _init_weights(self, network: Network, random: np.random.Generator) -> F8:
-        before = self._penalty_center()
-        return network.init_weights(random) if before is None else before.copy()
+        start = np.array([float(self.prior.get(name, 0.0)) for name in names])
+        return WeightPrior(start, is_center=True)
 
 
 def _check_prior(prior: Mapping[str, float]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,32 +9,22 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from podium.core.errors import NotFittedError, Option, ParameterError, PodiumWarning
+from podium.core.errors import NotFittedError
 from podium.core.params import Choice, Fixed
+from podium.core.progress import Progress, no_progress
 from podium.data.dataset import Dataset
 from podium.data.features import Features
-from podium.data.ids import Id, Ids
+from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import B1, F8, I8
-from podium.learning.examples import Examples, Progress, no_progress
+from podium.kernels.dispatch import F8
+from podium.learning.examples import Examples, Training
 from podium.methods.base import Aggregator, Outcome
 from podium.methods.input_checks import check_features, check_forms
 from podium.methods.learned.baseline_comparison import compare_with_baseline
 from podium.methods.learned.provenance import forget_queries, note_queries
 
-__all__ = ["SupervisedAggregator", "Training"]
-
-
-@dataclass(frozen=True)
-class Training:
-    """The validated arguments of `fit`: training data, validation data, and the progress callback."""
-
-    preferences: Preferences
-    examples: Examples
-    features: Features | None
-    validation: Training | None
-    progress: Progress
+__all__ = ["SupervisedAggregator"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -70,46 +59,25 @@ class SupervisedAggregator(Aggregator):
         # an expert without preferences here is not trained on, even if a larger table named it
         heard = np.flatnonzero(preferences.active_experts)
         preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
-        chosen = None
+        held = held_examples = None
         if validation is not None:
-            chosen = self._build_training(
-                validation.preferences,
-                validation.labels,
-                validation.features,
-                None,
-                no_progress,
-                None,
-                teaches=False,
-            )
-        training = self._build_training(
-            preferences, labels, features, chosen, progress, query_weights, teaches=True
-        )
+            check_features(self, validation.features)
+            held_index, held_labels = validation.preferences.index, validation.labels
+            held_examples = Examples.from_labels(held_index, held_labels, require_signal=False)
+            held = Training(validation.preferences, held_examples, validation.features)
+        check_features(self, features)
+        examples = Examples.from_labels(preferences.index, labels, dict(query_weights or {}))
         forget_queries(self)
         self.experts_: list[Id] = preferences.experts.tolist()
         try:
-            self._learn(training)
+            self._learn(Training(preferences, examples, features, held, progress))
         except BaseException:
             del self.experts_  # a partial fit must not look fitted
             raise
-        note_queries(self, [training.examples.labels, *([] if chosen is None else [chosen.examples.labels])])
+        note_queries(self, [part.labels for part in (examples, held_examples) if part is not None])
         if validation is not None:
             self.validation_: dict[str, Any] = compare_with_baseline(self, validation)
         return self
-
-    def _build_training(
-        self,
-        preferences: Preferences,
-        labels: Labels | None,
-        features: Features | None,
-        validation: Training | None,
-        progress: Progress,
-        weights: Mapping[Id, float] | None,
-        *,
-        teaches: bool,
-    ) -> Training:
-        check_features(self, features)
-        examples = Examples.from_labels(preferences.index, labels, dict(weights or {}), teaches=teaches)
-        return Training(preferences, examples, features, validation, progress)
 
     @abstractmethod
     def _learn(self, training: Training) -> None:
@@ -154,30 +122,3 @@ class SupervisedAggregator(Aggregator):
                 f"{self.name} learns from labels and has not been fitted; call fit(preferences, labels) "
                 "or load a fitted model"
             )
-
-    def _match_experts(self, preferences: Preferences) -> I8:
-        """For every expert here its number in training, -1 for unknown experts."""
-        return self._match_expert_ids(preferences.experts, preferences.active_experts)
-
-    def _match_expert_ids(self, experts: Ids, speaking: B1) -> I8:
-        codes = Ids(self.experts_).codes_of(experts)
-        if self.unseen == "error" and (codes < 0).any():
-            strangers = experts.take(np.flatnonzero((codes < 0) & speaking)).tolist()
-            if not strangers:
-                return codes
-            raise ParameterError(
-                f"{self.name} was not trained on expert {strangers[0]!r}"
-                f"{f' and {len(strangers) - 1} more' if len(strangers) > 1 else ''}; trained on "
-                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}; "
-                "set ",
-                Option("unseen", "ignore", of="method"),
-                " to ignore unknown experts, or train with them",
-            )
-        if len(codes) and (codes < 0).all():
-            warnings.warn(
-                f"{self.name} was trained on none of these experts, so it ignores all of them; trained on "
-                f"{', '.join(map(repr, self.experts_[:8]))}{', ...' if len(self.experts_) > 8 else ''}",
-                PodiumWarning,
-                stacklevel=3,
-            )
-        return codes

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 
 from podium.core.errors import InputError, MessageText, Option
+from podium.core.old_names import accept_old_names
 from podium.core.params import Choice, Range, Tune
 from podium.data.building.subset import restrict_items
 from podium.data.features import Features
@@ -20,10 +21,13 @@ from podium.kernels.preference_svd import (
     compute_leading_vectors,
     compute_singular_vectors,
 )
+from podium.learning.examples import Training
+from podium.learning.feature_scorer import FeatureScorer, fit_scorer
+from podium.learning.plan import ScorerSettings
 from podium.methods.base import ALL_FORMS, Outcome, Tags
+from podium.methods.input_checks import match_experts
 from podium.methods.learned import expert_matrices
-from podium.methods.learned.learner import Learner, LearningTask
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.learned.supervised_method import SupervisedAggregator
 
 __all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_svd_columns"]
 
@@ -62,11 +66,11 @@ def build_svd_columns(
 ) -> SvdColumns:
     """U and V of every group's matrix and an indicator for unlisted items; singular values if `sizes`.
 
-    The first component can be computed on a device (see `Learner.device`). `scaled` multiplies U and V by the
+    The first component can be computed on a device (see `learning.plan.Device`). `scaled` multiplies U and V by the
     root of their singular value, so that Y is about U V'.
     """
     width = components * (3 if sizes else 2) + 1
-    hybrid = ("use ", Option("features", "hybrid", of="method"), " with a larger min_preferences")
+    hybrid = ("use ", Option("matrices", "hybrid", of="method"), " with a larger min_preferences")
     check_table_size(preferences, n_groups * width, hybrid)
     grouped = expert_matrices.build_expert_matrices(
         preferences, cast(expert_matrices.Transform, transform), groups
@@ -105,11 +109,12 @@ def check_table_size(preferences: Preferences, columns: int, remedy: MessageText
         )
 
 
+@accept_old_names(features="matrices")
 @dataclass(kw_only=True, eq=False, repr=False)
-class SvdAggregator(SupervisedAggregator, Learner):
+class SvdAggregator(SupervisedAggregator, ScorerSettings):
     """LambdaRank on the leading singular vectors of every expert's pairwise matrix ("LR").
 
-    `features="individual"` gives each expert its own features, `"combined"` builds one matrix from all
+    `matrices="individual"` gives each expert its own features, `"combined"` builds one matrix from all
     (unknown experts are then accepted), `"hybrid"` gives own features to experts with at least
     `min_preferences` rows in training and one pooled matrix to all others.
 
@@ -132,7 +137,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
         Choice("unit", "scaled"),
         "unit singular vectors, or multiplied by the root of the singular value",
     ] = "scaled"
-    features: Annotated[
+    matrices: Annotated[
         str,
         Choice("individual", "combined", "hybrid"),
         "one matrix per expert, one for all, or per expert with enough data",
@@ -149,29 +154,29 @@ class SvdAggregator(SupervisedAggregator, Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_learner()
+        ScorerSettings.__post_init__(self)
 
     @property
     def explains_exactly(self) -> bool:
         """True for a linear scorer."""
-        return self._is_linear
+        return self.is_linear
 
     # -- features --------------------------------------------------------------------------------------------
 
     def _find_groups(self, preferences: Preferences) -> tuple[I8, int]:
         """The group of every expert, and the number of groups."""
-        if self.features == "combined":
+        if self.matrices == "combined":
             return np.zeros(len(preferences.experts), np.int64), 1
-        if self.features == "individual":
-            return self._match_experts(preferences), len(self.experts_)
+        if self.matrices == "individual":
+            return match_experts(self, preferences), len(self.experts_)
         codes = Ids(self.own_).codes_of(preferences.experts)
         return np.where(codes >= 0, codes, len(self.own_)), len(self.own_) + 1
 
     def _group_names(self) -> list[Id]:
         """Names of the groups, for explanations."""
-        if self.features == "individual":
+        if self.matrices == "individual":
             return self.experts_
-        return [POOLED] if self.features == "combined" else [*self.own_, POOLED]
+        return [POOLED] if self.matrices == "combined" else [*self.own_, POOLED]
 
     def _build_columns(self, preferences: Preferences, device: str = "cpu") -> SvdColumns:
         groups, n_groups = self._find_groups(preferences)
@@ -183,7 +188,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
             n_groups,
             self.components,
             scaled=self.vectors == "scaled",
-            sizes=not self._is_linear,
+            sizes=not self.is_linear,
             device=device,
         )
 
@@ -196,7 +201,7 @@ class SvdAggregator(SupervisedAggregator, Learner):
         self.own_ = [
             e for e, n in zip(self.experts_, rows.tolist(), strict=True) if n >= self.min_preferences
         ]
-        self._train_scorer(LearningTask.from_training(training, self._build_example_values))
+        fit_scorer(self, training.build_task(self._build_example_values)).store_in(self)
 
     def _build_example_values(self, training: Training) -> F8:
         """Features of the examples, from the preferences over all items or over the labeled ones alone."""
@@ -213,10 +218,10 @@ class SvdAggregator(SupervisedAggregator, Learner):
     # -- scoring ---------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
-        return self._predict_scores(self._build_columns(preferences).values)
+        return FeatureScorer.from_model(self).compute_scores(self._build_columns(preferences).values)
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
-        if not self._is_linear:
+        if not self.is_linear:
             return None
-        columns, weights = self._build_columns(one), self._linear_weights()
+        columns, weights = self._build_columns(one), FeatureScorer.from_model(self).linear_weights
         return {name: columns.sum_contributions(weights, g) for g, name in enumerate(self._group_names())}

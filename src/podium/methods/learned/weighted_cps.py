@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from podium.core.old_names import accept_old_names
 from podium.core.params import Range, Tune
+from podium.core.progress import Progress
 from podium.data.building.subset import restrict_items
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -16,10 +18,11 @@ from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise_model import compute_coset_distances
-from podium.learning.examples import Examples, Progress
+from podium.learning.examples import Examples, Training
 from podium.methods.base import LIST_FORMS, Outcome, Tags
 from podium.methods.costs import Cost
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.input_checks import match_experts
+from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.learned.weighted_rules import select_weights
 from podium.methods.stagewise import Distance, mean_places, score_by_stages, stage_costs
 
@@ -81,6 +84,7 @@ def _iterate_stages(
             yield values, grade[begin:] == grade[begin], float(examples.weight[query])
 
 
+@accept_old_names(normalise="normalize")
 @dataclass(kw_only=True, eq=False, repr=False)
 class WeightedCps(SupervisedAggregator):
     """Fills the ranking from the top with the item of lowest total cost; the weights theta are learned.
@@ -105,8 +109,6 @@ class WeightedCps(SupervisedAggregator):
     name = "weighted_cps"
     citation = "Qin, Geng & Liu, NIPS 2010"
     tags = Tags(accepts=LIST_FORMS, weighted=False, supervised=True, pairwise="items")
-
-    renamed_parameters: ClassVar = {"normalise": "normalize"}
 
     distance: Distance = "kendall"
     positive: Annotated[bool, "restrict theta to nonnegative values: no expert is reversed"] = True
@@ -148,7 +150,7 @@ class WeightedCps(SupervisedAggregator):
         return stage_costs(preferences, self.distance)
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
-        codes = self._match_experts(preferences)
+        codes = match_experts(self, preferences)
         theta = np.array([*self.theta_.values()])
         scores = score_by_stages(preferences, codes, theta, self.distance)
         return Outcome(

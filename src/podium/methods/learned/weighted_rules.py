@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -17,12 +17,23 @@ from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.pairwise_votes import count_items_above
-from podium.learning.examples import Examples
-from podium.learning.networks import Network
+from podium.learning.examples import Examples, Training
+from podium.learning.feature_scorer import WeightPrior, fit_scorer
+from podium.learning.plan import (
+    ChooseBy,
+    LearningRate,
+    Passes,
+    Penalty,
+    Plan,
+    ScorerSettings,
+    Seed,
+    TargetMetric,
+)
 from podium.methods.base import ALL_FORMS, LIST_FORMS, Aggregator, Outcome, Tags
-from podium.methods.kemeny import Kemeny
-from podium.methods.learned.learner import Learner, LearningTask
-from podium.methods.learned.supervised_method import SupervisedAggregator, Training
+from podium.methods.costs import Cost
+from podium.methods.input_checks import match_experts
+from podium.methods.kemeny import ExactLimit, Kemeny, NodeLimit, Solver
+from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.majority import Copeland
 from podium.methods.positional import Borda, ReciprocalRankFusion
 from podium.metrics.base import measure, parse
@@ -49,30 +60,24 @@ def select_weights(learned: Mapping[Id, float], codes: I8) -> F8:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _WeightLearner(Learner):
-    """LambdaRank whose weights start equal and stay nonnegative."""
-
-    def _init_weights(self, network: Network, random: np.random.Generator) -> F8:
-        return np.ones(network.size)
-
-    def _has_nonnegative_weights(self) -> bool:
-        return True
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class WeightedRule(SupervisedAggregator):
     """An additive rule with learned weights. They start equal, stay nonnegative, and end with mean 1."""
 
-    metric: Annotated[str, "metric to optimize: ndcg (any dialect), err, map, rbp ..."] = "ndcg:exp"
-    choose_by: Annotated[str, "validation metric that selects the pass"] = "ndcg@10:exp"
-    rate: Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "learning rate"] = 0.01
-    passes: Annotated[int, Range(1, 100_000), "number of passes over the queries"] = 50
-    l2: Annotated[float, Range(0, 1e6), Tune(1e-5, 0.1, log=True), "penalty on the squared weights"] = 0.0
-    seed: Annotated[int, Range(0, 2**31 - 1), "seed of the order of the queries"] = 0
+    metric: TargetMetric = "ndcg:exp"
+    choose_by: ChooseBy = "ndcg@10:exp"
+    rate: LearningRate = 0.01
+    passes: Passes = 50
+    l2: Penalty = 0.0
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._build_learner()._check_learner()
+        self.plan.check_metrics()
+
+    @property
+    def plan(self) -> Plan:
+        """How the weights are trained."""
+        return Plan.from_parameters(self)
 
     @abstractmethod
     def _make_rule(self) -> Aggregator:
@@ -82,37 +87,28 @@ class WeightedRule(SupervisedAggregator):
     def _first_place_points(self, preferences: Preferences) -> F8:
         """Points of a first place, by slot: in these units the weights do not depend on a query's size."""
 
-    def _build_learner(self) -> _WeightLearner:
-        return _WeightLearner(
-            metric=self.metric,
-            choose_by=self.choose_by,
-            rate=self.rate,
-            passes=self.passes,
-            l2=self.l2,
-            seed=self.seed,
-        )
-
     def _learn(self, training: Training) -> None:
-        weigher = self._build_learner()
-        weigher._train_scorer(LearningTask.from_training(training, self._build_example_values))
-        found = weigher._linear_weights()
+        task = training.build_task(self._build_example_values)
+        prior = WeightPrior(np.ones(len(self.experts_)), nonnegative=True)
+        scorer = fit_scorer(ScorerSettings(), task, plan=self.plan, prior=prior)
+        found = scorer.linear_weights
         mean = float(found.mean()) or 1.0
         self.weights_: dict[Id, float] = dict(zip(self.experts_, (found / mean).tolist(), strict=True))
-        self.passes_ = weigher.passes_
+        self.passes_ = scorer.passes_
 
     def _build_example_values(self, training: Training) -> F8:
         given, rows = training.preferences, training.examples.rows
-        points = points_by_expert(self._make_rule(), given, self._match_experts(given), len(self.experts_))
+        points = points_by_expert(self._make_rule(), given, match_experts(self, given), len(self.experts_))
         return points[rows] / self._first_place_points(given)[rows, None]
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
-        weights = select_weights(self.weights_, self._match_experts(preferences))
+        weights = select_weights(self.weights_, match_experts(self, preferences))
         return replace(
             self._make_rule()._compute_raw_outcome(preferences, weights, None), expert_weights=weights
         )
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
-        weights, rule, found = select_weights(self.weights_, self._match_experts(one)), self._make_rule(), {}
+        weights, rule, found = select_weights(self.weights_, match_experts(self, one)), self._make_rule(), {}
         for code, expert in enumerate(one.experts):
             if one.active_experts[code]:
                 alone = np.zeros(len(weights))
@@ -171,7 +167,7 @@ class WeightedRrf(WeightedRule):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class WeightedKemeny(SupervisedAggregator, Kemeny):
+class WeightedKemeny(SupervisedAggregator):
     """Kemeny's rule with every expert weighted by its agreement with the training labels.
 
     `agreement="tau"`: the number of pairs of labeled items in the order of the grades minus those against it,
@@ -189,7 +185,11 @@ class WeightedKemeny(SupervisedAggregator, Kemeny):
     name = "weighted_kemeny"
     citation = "Subbian & Melville, SocialCom 2011"
     tags = Tags(accepts=ALL_FORMS, weighted=False, supervised=True, pairwise="items")
+    exempt = Kemeny.exempt
 
+    method: Solver = "auto"
+    exact_limit: ExactLimit = 50
+    most_nodes: NodeLimit = 10_000
     agreement: Annotated[str, Choice("tau", "ndcg"), "agreement measure that defines the weights"] = "tau"
 
     def _learn(self, training: Training) -> None:
@@ -200,12 +200,15 @@ class WeightedKemeny(SupervisedAggregator, Kemeny):
         training.progress(1, 1, "weighing experts")
         self.weights_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
 
-    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        return self._score(preferences, None)
+    def _make_rule(self) -> Kemeny:
+        return Kemeny(method=self.method, exact_limit=self.exact_limit, most_nodes=self.most_nodes)
+
+    def _estimate_costs(self, preferences: Preferences) -> Sequence[Cost]:
+        return self._make_rule()._estimate_costs(preferences)
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
-        weights = select_weights(self.weights_, self._match_experts(preferences))
-        return replace(Kemeny._scores(self, preferences, weights), expert_weights=weights)
+        weights = select_weights(self.weights_, match_experts(self, preferences))
+        return replace(self._make_rule()._scores(preferences, weights), expert_weights=weights)
 
 
 def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from podium.core.errors import InputError, Option, ParameterError
 from podium.kernels import dispatch
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8
+from podium.learning.examples import LearningTask
 from podium.metrics.base import MetricSpec
-
-if TYPE_CHECKING:
-    from podium.methods.learned.learner import LearningTask
 
 __all__ = ["BoostedTrees", "predict_trees", "train_trees"]
 
@@ -71,8 +69,17 @@ def train_trees(
         "label_gain": [float(2.0 ** max(g, 0.0) - 1.0) for g in grades],
     }
     sizes = np.diff(examples.starts)
-    for part in filter(None, (examples, task.check)):
-        _check_sizes(np.diff(part.starts))
+    for part in filter(None, (task, task.validation)):
+        most = int(np.diff(part.examples.starts).max(initial=0))
+        if most > LONGEST:
+            raise InputError(
+                f"a query has {most:,} labeled items, and LightGBM accepts {LONGEST:,}",
+                remedy=(
+                    "use ",
+                    Option("scorer", "lambdarank", of="method"),
+                    " and no trees, or label fewer",
+                ),
+            )
     data = lightgbm.Dataset(
         task.values,
         np.searchsorted(grades, examples.labels.grades),
@@ -83,10 +90,11 @@ def train_trees(
     )
     checks, judge = [], None
     calls = [lambda env: task.progress(env.iteration + 1, rounds, "growing trees")]
-    if (check := task.check) is not None and task.check_values is not None:
+    if task.validation is not None:
+        check = task.validation.examples
         group = np.diff(check.starts)
         unused = np.zeros(len(check))  # the grades: `judge` has its own
-        checks = [lightgbm.Dataset(task.check_values, unused, group=group[group > 0], reference=data)]
+        checks = [lightgbm.Dataset(task.validation.values, unused, group=group[group > 0], reference=data)]
         calls.append(lightgbm.early_stopping(patience or rounds, verbose=False))
 
         def judge(scores: F8, _: Any) -> tuple[str, float, bool]:
@@ -95,14 +103,6 @@ def train_trees(
     model = lightgbm.train(settings, data, rounds, valid_sets=checks, callbacks=calls, feval=judge)
     kept = int(model.best_iteration) if checks else rounds
     return BoostedTrees(model.model_to_string(num_iteration=kept), kept)
-
-
-def _check_sizes(sizes: I8) -> None:
-    if sizes.max(initial=0) > LONGEST:
-        raise InputError(
-            f"a query has {sizes.max():,} labeled items, and LightGBM accepts {LONGEST:,}",
-            remedy=("use ", Option("scorer", "lambdarank", of="method"), " and no trees, or label fewer"),
-        )
 
 
 def predict_trees(trees: str, values: F8) -> F8:

@@ -1,0 +1,13 @@
+"""Callbacks that report the progress of a long computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = ["Progress", "no_progress"]
+
+Progress = Callable[[int, int, str], None]  # done, total, what
+
+
+def no_progress(done: int, total: int, what: str) -> None:
+    """Ignore progress."""
