@@ -19,6 +19,7 @@ from podium.analysis.leaderboard.tally import Tally
 from podium.data.ids import Id
 from podium.evaluate.significance import holm
 from podium.kernels.dispatch import F8, I8
+from podium.kernels.grouping import number_rows, sum_rows
 
 __all__ = [
     "Agreement",
@@ -253,18 +254,14 @@ def _collect_answers(tally: Tally, e: Estimate, codes: I8) -> _JudgeAnswers:
     row = np.full(len(tally.experts), -1)
     row[codes] = np.arange(len(codes))
     kept = np.flatnonzero(row[tally.expert] >= 0)
-    question = (tally.query * len(tally.items) + tally.first) * len(tally.items) + tally.second
-    questions, column = np.unique(question[kept], return_inverse=True)
-    cell, which = np.unique(row[tally.expert[kept]] * len(questions) + column, return_inverse=True)
-    columns = (
-        tally.won + tally.tied / 2,
-        tally.won + tally.lost + tally.tied,
-        compute_expected_shares(e, tally),
+    (query, _, _), question = number_rows(tally.query[kept], tally.first[kept], tally.second[kept])
+    columns = (tally.won + tally.tied / 2, sum(tally.sums), compute_expected_shares(e, tally))
+    ones = np.ones(len(kept))
+    at, (half, total, wanted, rows) = sum_rows(
+        (row[tally.expert[kept]], question), (*(np.asarray(c)[kept] for c in columns), ones)
     )
-    half, total, wanted = (np.bincount(which, weights=c[kept]) for c in columns)
-    at = (cell // len(questions), cell % len(questions))
     share = half / total
-    return _JudgeAnswers(at, (len(codes), len(questions)), share, share - wanted / np.bincount(which))
+    return _JudgeAnswers((at[0], at[1]), (len(codes), len(query)), share, share - wanted / rows)
 
 
 def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
