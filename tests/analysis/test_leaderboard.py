@@ -11,12 +11,12 @@ import pytest
 from podium import Preferences, formats, make, read, save
 from podium.analysis.leaderboard import Tally, leaderboard, leaderboards_by_query, load
 from podium.analysis.leaderboard import save as keep
-from podium.analysis.leaderboard.inference import estimate_scores
 from podium.analysis.leaderboard.judges import (
     estimate_bias_by_judge,
     estimate_position_bias,
     find_one_sided_judges,
 )
+from podium.analysis.leaderboard.score_estimate import estimate_scores
 from podium.core.errors import InputError, ModelFileError, ParameterError, PodiumWarning
 
 

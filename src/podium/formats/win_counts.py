@@ -66,7 +66,10 @@ class WinCounts(Format):
                 remedy=f"counts files store at most {LARGEST:,}",
             )
         whole = counts.astype(np.int64).tolist() if (counts == np.rint(counts)).all() else counts.tolist()
-        yield json.dumps({"models": item.ids.tolist(), "X": np.stack(pairs, axis=1).tolist(), "Y": whole}, ensure_ascii=False).encode()
+        yield json.dumps(
+            {"models": item.ids.tolist(), "X": np.stack(pairs, axis=1).tolist(), "Y": whole},
+            ensure_ascii=False,
+        ).encode()
 
 
 def _read_votes(source: Source, expert: str) -> Preferences:

@@ -150,9 +150,7 @@ def count_contests(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> C
     room = _count_list_pairs(votes).astype(np.int64) + np.diff(votes.vote_starts)
     if side is None and is_large(int(room.sum())):
         return _count_compiled(votes, room, np.diff(votes.slots), unit)
-    return group_votes_by_pair(
-        votes.slots, expand_votes(votes, side=side), unit, sides=side is not None
-    )
+    return group_votes_by_pair(votes.slots, expand_votes(votes, side=side), unit, sides=side is not None)
 
 
 def _count_list_pairs(votes: Votes) -> F8:

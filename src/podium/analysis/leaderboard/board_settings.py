@@ -7,8 +7,9 @@ import numbers
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.analysis.leaderboard.inference import L2, ErrorKind
+from podium.analysis.leaderboard.inference import ErrorKind
 from podium.analysis.leaderboard.interval_scheme import SamplingUnitOption, VoteWeightsOption
+from podium.analysis.leaderboard.score_estimate import L2
 from podium.core.errors import ParameterError
 from podium.data.ids import Id
 

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podium.analysis.leaderboard.inference import Estimate, estimate_scores, votes_to_flip
 from podium.analysis.leaderboard.judges import (
     Agreement,
     compute_vote_shares,
@@ -16,6 +15,7 @@ from podium.analysis.leaderboard.judges import (
     estimate_position_bias,
     find_one_sided_judges,
 )
+from podium.analysis.leaderboard.score_estimate import Estimate, estimate_scores, votes_to_flip
 from podium.analysis.leaderboard.tally import Tally
 from podium.data.ids import Id, Ids
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium.analysis.leaderboard.active_sampling import compute_outcome_probabilities
-from podium.analysis.leaderboard.inference import Estimate
+from podium.analysis.leaderboard.score_estimate import Estimate, compute_outcome_probabilities
 from podium.analysis.leaderboard.tally import Tally
 from podium.data.ids import Id
 from podium.evaluate.significance import holm

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podium.analysis.leaderboard.inference import MOST_ITEMS
+from podium.analysis.leaderboard.score_estimate import MOST_ITEMS
 from podium.core.errors import InputError, ParameterError
 from podium.data.ids import Id, Ids, code_ids
 from podium.data.preferences import Preferences
@@ -129,9 +129,7 @@ class Tally:
     def pool_queries(self) -> Tally:
         """The same votes pooled over queries: one row per observed pair."""
         expert, _, *rest = (getattr(self, name) for name in COLUMNS)
-        return replace(
-            self, queries=Ids(["all"]), **_sum_columns(expert, np.zeros_like(self.query), *rest)
-        )
+        return replace(self, queries=Ids(["all"]), **_sum_columns(expert, np.zeros_like(self.query), *rest))
 
     def drop_unplayed_items(self) -> tuple[Tally, list[Id]]:
         """The tally without items that have no votes, and those items."""
