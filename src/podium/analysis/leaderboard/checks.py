@@ -99,7 +99,7 @@ def _check_won_and_lost(tally: Tally, e: Estimate) -> LeaderboardCheck:
         "never lost": np.flatnonzero((losses == 0) & (ties == 0)),
         "never won": np.flatnonzero((wins == 0) & (ties == 0)),
     }
-    other = np.flatnonzero(e.prior_only & ~np.isin(np.arange(len(e)), np.concatenate(list(found.values()))))
+    other = np.flatnonzero(~e.core & ~np.isin(np.arange(len(e)), np.concatenate(list(found.values()))))
     found["never lost to the others as a group, or never beat them"] = other
     texts = [
         f"{what}: {join_names(tally.items, which.tolist())}" for what, which in found.items() if len(which)

@@ -81,9 +81,9 @@ def compute_covariance(
     if errors != "sandwich":
         raise ParameterError(f"errors is {errors!r}; accepted: fisher, sandwich")
     singles = squares or Squares(c.won, c.lost, c.tied)
-    meat = compute_vote_meat(e, singles) if clusters is None else compute_cluster_meat(e, clusters)
+    meat = _compute_vote_meat(e, singles) if clusters is None else _compute_cluster_meat(e, clusters)
     robust: F8 = half @ meat @ half.T
-    other = e.prior_only | (robust.diagonal() <= STILL * fisher.diagonal())
+    other = ~e.core | (robust.diagonal() <= STILL * fisher.diagonal())
     robust[other], robust[:, other] = fisher[other], fisher[:, other]
     return robust
 
@@ -115,7 +115,7 @@ def bootstrap_scores(
         center_covariance(e.inverse_hessian[: len(e), : len(e)], e.origin).diagonal(),
         scores.var(axis=0),
     )
-    other = e.prior_only | (varied <= STILL * held)
+    other = ~e.core | (varied <= STILL * held)
     if other.any():  # add only the variance that the resamples lack
         spread = np.sqrt(np.maximum(held - varied, 0.0))[other]
         scores[:, other] += np.random.default_rng([seed, 1]).normal(size=(rounds, len(spread))) * spread
@@ -230,22 +230,22 @@ def find_tied_groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
 # -- gradients of the votes ------------------------------------------------------------------------------------
 
 
-def compute_vote_meat(e: Estimate, squares: Squares) -> F8:
+def _compute_vote_meat(e: Estimate, squares: Squares) -> F8:
     """Single votes: all votes of a pair with one outcome have the same gradient, times their weight."""
     pair = np.arange(len(e.contests.first))
     total = np.zeros((len(e.inverse_hessian),) * 2)
     for slopes, square in zip(_outcome_slopes(e, pair), squares, strict=True):
-        g = _build_gradients(e, *slopes, pair, pair, len(pair))
+        g = _build_gradients(e, *slopes, pair, pair)
         total += (g.T @ (g * square[:, None])).toarray()
     return total
 
 
-def compute_cluster_meat(e: Estimate, clusters: Clusters) -> F8:
+def _compute_cluster_meat(e: Estimate, clusters: Clusters) -> F8:
     """Whole clusters, each corrected for its leverage."""
-    which, count = _cluster_of_row(clusters)
-    g = _build_gradients(e, *_compute_slopes(e, *clusters[2:], clusters.pair), clusters.pair, which, count)
-    share = _compute_vote_shares(e, clusters)
-    left = 1 - share.data  # 0 if one cluster has all votes of an item: then no correction exists
+    slopes = _compute_slopes(e, *clusters[2:], clusters.pair)
+    g = _build_gradients(e, *slopes, clusters.pair, _cluster_of_row(clusters))
+    left = 1 - _compute_vote_shares(e, clusters).data
+    # 0 if one cluster has all votes of an item: then no correction exists
     g.data /= np.sqrt(np.where(left > 0, left, 1.0))
     return np.asarray((g.T @ g).toarray(), np.float64)
 
@@ -265,41 +265,39 @@ def compute_dispersion(
     The mean over the core items of the squared cluster gradients, divided by what is expected from single
     votes (or from the `unit` of each row). Scores are fitted, so the expectation is reduced by the leverage.
     """
-    count = int(cluster.max(initial=0)) + 1
     d = _compute_slopes(e, *sums, pair)[0]
-    together = _build_item_matrix(e, d, -d, pair, cluster, count)
+    together = _build_matrix(e, (d, -d), pair, cluster)
     if unit is None:
-        slopes = np.array([found[0] for found in _outcome_slopes(e, pair)])
-        single, both = (np.array(squares) * slopes**2).sum(axis=0), (np.array(sums), np.array(squares))
-        total, square = (
-            _build_item_matrix(e, c, c, pair, cluster, count).data
-            for c in (part.sum(axis=0) for part in both)
+        slopes = np.array([slope for slope, _ in _outcome_slopes(e, pair)])
+        columns = (np.array(squares) * slopes**2, np.array(sums), np.array(squares))
+        apart, total, square = (
+            _build_matrix(e, (by_row, by_row), pair, cluster).data
+            for by_row in (c.sum(axis=0) for c in columns)
         )
-        apart, votes = _build_item_matrix(e, single, single, pair, cluster, count), total**2 / square
+        votes = total**2 / square
     else:
-        apart, votes = _square_by_unit(e, d, pair, cluster, unit, count)
+        apart, votes = _square_by_unit(e, d, pair, cluster, unit)
     item = together.indices
-    by_item = np.bincount(item, weights=apart.data, minlength=len(e))
+    by_item = np.bincount(item, weights=apart, minlength=len(e))
     counted = e.core[item] & (by_item[item] > 0)
-    own, item, votes = apart.data[counted], item[counted], votes[counted]
+    own, item, votes = apart[counted], item[counted], votes[counted]
     expected = own * (1 - own / by_item[item] * (1 - 1 / votes))
     seen = float((together.data[counted] ** 2 / by_item[item]).sum())
     wanted = float((expected / by_item[item]).sum())
     return seen / wanted if wanted > 0 else 1.0
 
 
-def _square_by_unit(e: Estimate, d: F8, pair: I8, cluster: I8, unit: I8, count: int) -> tuple[Any, F8]:
-    """Per cluster and item: sum of the squared gradients of its units, and their number."""
+def _square_by_unit(e: Estimate, d: F8, pair: I8, cluster: I8, unit: I8) -> tuple[F8, F8]:
+    """Per cluster and item that meet: sum of the squared gradients of its units, and their number."""
     from scipy.sparse import csr_array
 
-    units = int(unit.max(initial=0)) + 1
-    alone = _build_item_matrix(e, d, -d, pair, unit, units)
-    of_unit = np.zeros(units, np.int64)
+    alone = _build_matrix(e, (d, -d), pair, unit)
+    of_unit = np.zeros(alone.shape[0], np.int64)
     of_unit[unit] = cluster
     place = np.repeat(of_unit, np.diff(alone.indptr)), alone.indices
-    shape = count, len(e)
-    apart, votes = (csr_array((c, place), shape=shape) for c in (alone.data**2, np.ones(alone.nnz)))
-    return apart, votes.data
+    shape = int(cluster.max(initial=0)) + 1, len(e)
+    apart, votes = (csr_array((c, place), shape=shape).data for c in (alone.data**2, np.ones(alone.nnz)))
+    return apart, votes
 
 
 def _outcome_slopes(e: Estimate, pair: I8) -> list[tuple[F8, F8]]:
@@ -322,44 +320,39 @@ def _compute_slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple
     return found.d, found.e
 
 
-def _build_gradients(e: Estimate, d: F8, width: F8, pair: I8, row: I8, rows: int) -> Any:
+def _build_gradients(e: Estimate, d: F8, width: F8, pair: I8, row: I8) -> Any:
     """Rows x unknowns, as a sparse matrix: contribution of each row's votes to the gradient."""
     side = e.contests.side
-    return _build_unknowns_matrix(e, (d, -d, width, d if side is None else d * side[pair]), pair, row, rows)
+    return _build_matrix(e, (d, -d, width, d if side is None else d * side[pair]), pair, row)
 
 
 def _compute_vote_shares(e: Estimate, clusters: Clusters) -> Any:
     """Clusters x unknowns, laid out like their gradients: the cluster's share of each item's votes."""
-    which, count = _cluster_of_row(clusters)
     total = clusters.won + clusters.lost + clusters.tied
-    votes = _build_unknowns_matrix(e, (total,) * 4, clusters.pair, which, count)
+    votes = _build_matrix(e, (total,) * 4, clusters.pair, _cluster_of_row(clusters))
     votes.data /= np.bincount(votes.indices, weights=votes.data)[votes.indices]
     return votes
 
 
-def _build_item_matrix(e: Estimate, of_first: F8, of_second: F8, pair: I8, row: I8, rows: int) -> Any:
-    """Rows x items, as a sparse matrix."""
+def _build_matrix(e: Estimate, values: tuple[F8, ...], pair: I8, row: I8) -> Any:
+    """Rows x items, as a sparse matrix, from values of first and second.
+
+    With values of the width of ties and the advantage too: rows x unknowns, as far as the model has these.
+    """
     from scipy.sparse import csr_array
 
-    c = e.contests
-    place = np.tile(row, 2), np.concatenate((c.first[pair], c.second[pair]))
-    return csr_array((np.concatenate((of_first, of_second)), place), shape=(rows, len(e)))
-
-
-def _build_unknowns_matrix(e: Estimate, values: tuple[F8, F8, F8, F8], pair: I8, row: I8, rows: int) -> Any:
-    """Rows x unknowns, as a sparse matrix: values of first, second, the width of ties and the advantage."""
-    from scipy.sparse import csr_array
-
-    c, unknowns = e.contests, len(e.inverse_hessian)
+    c, columns, size = e.contests, len(e), len(pair)
     parts = [(values[0], c.first[pair]), (values[1], c.second[pair])]
-    if unknowns > len(e) + (c.side is not None):
-        parts.append((values[2], np.full(len(pair), len(e))))
-    if c.side is not None:
-        parts.append((values[3], np.full(len(pair), unknowns - 1)))
-    data, columns = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-    return csr_array((data, (np.tile(row, len(parts)), columns)), shape=(rows, unknowns))
+    if len(values) > 2:
+        columns = len(e.inverse_hessian)
+        if columns > len(e) + (c.side is not None):
+            parts.append((values[2], np.full(size, len(e))))
+        if c.side is not None:
+            parts.append((values[3], np.full(size, columns - 1)))
+    data, column = (np.concatenate(part) for part in zip(*parts, strict=True))
+    shape = int(row.max(initial=0)) + 1, columns
+    return csr_array((data, (np.tile(row, len(parts)), column)), shape=shape)
 
 
-def _cluster_of_row(clusters: Clusters) -> tuple[I8, int]:
-    count = len(clusters.starts) - 1
-    return np.repeat(np.arange(count), np.diff(clusters.starts)), count
+def _cluster_of_row(clusters: Clusters) -> I8:
+    return np.repeat(np.arange(len(clusters.starts) - 1), np.diff(clusters.starts))

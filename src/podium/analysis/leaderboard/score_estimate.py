@@ -46,17 +46,12 @@ class Estimate:
     contests: Contests
     solution: ContestSolution
     scores: F8  # per item, mean 0 over the origin
-    core: B1  # empty if no two items are linked by wins in both directions
+    core: B1  # none if no two items are linked by wins in both directions; the prior alone bounds the others
     above: B1  # outside the core: unbounded from above
     below: B1  # ... unbounded from below
 
     def __len__(self) -> int:
         return len(self.scores)
-
-    @property
-    def prior_only(self) -> B1:
-        """Items bounded only by the prior."""
-        return ~self.core
 
     @property
     def origin(self) -> B1:

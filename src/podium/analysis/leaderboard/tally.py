@@ -72,31 +72,20 @@ class Tally:
     def from_preferences(cls, preferences: Preferences) -> Tally:
         """All pairwise preferences in lists and comparisons."""
         index, v = preferences.index, preferences.comparisons
-        _check_list_pairs(preferences)
-        implied = expand_lists(collect_votes(preferences, np.ones(len(preferences.experts)))[0])
         item = code_ids(index.items.tolist(), "item").with_sorted_ids()
         query = code_ids(index.queries.tolist(), "query").with_sorted_ids()
-        lists, none = preferences.lists, np.zeros(len(implied.source), np.int64)
-        winner, loser, tie, weight, side, expert, of_query = map(
-            np.concatenate,
-            (
-                (v.winner, implied.winner),
-                (v.loser, implied.loser),
-                (v.tie, implied.tie),
-                (v.weight, np.ones(len(none))),
-                (np.zeros(len(v), np.int64) if v.side is None else v.side, none),
-                (v.expert, lists.expert[implied.source]),
-                (v.query_of_row, lists.query_of_list[implied.source]),
-            ),
-        )
+        side = np.zeros(len(v), np.int64) if v.side is None else v.side
+        columns = [(v.winner, v.loser, v.tie, v.weight, side, v.expert, v.query_of_row)]
+        if preferences.lists.rows:
+            columns.append(_list_columns(preferences))
+        winner, loser, tie, weight, side, expert, of_query = map(np.concatenate, zip(*columns, strict=True))
         if not len(winner):
             raise InputError("there are no votes", remedy="a leaderboard needs lists or comparisons")
         votes = orient_votes(item.codes[winner], item.codes[loser], tie, weight, side=side)
         squares = (column * column for column in votes[4:])
         rows = _sum_columns(expert, query.codes[of_query], *votes[1:], *squares)
-        fractional = bool((v.weight != np.rint(v.weight)).any())
-        ids = item.ids, preferences.experts, query.ids
-        return cls(*ids, **rows, listed=bool(lists.rows), fractional=fractional)
+        listed, fractional = bool(preferences.lists.rows), bool((v.weight != np.rint(v.weight)).any())
+        return cls(item.ids, preferences.experts, query.ids, **rows, listed=listed, fractional=fractional)
 
     @property
     def votes(self) -> float:
@@ -280,15 +269,19 @@ def check_items(preferences: Preferences) -> None:
         )
 
 
-def _check_list_pairs(p: Preferences) -> None:
-    """Reject lists that expand to too many pairs, before expanding them."""
-    lengths = p.lists.lengths
-    sizes = p.index.sizes[p.lists.query_of_list] if p.unlisted == "below" else lengths
+def _list_columns(p: Preferences) -> tuple[Any, ...]:
+    """Winner, loser, tie, weight, side, expert and query of each vote that the lists imply."""
+    lists = p.lists
+    lengths = lists.lengths
+    sizes = p.index.sizes[lists.query_of_list] if p.unlisted == "below" else lengths
     if float((lengths * (sizes - lengths / 2)).sum()) > MOST_PAIRS:
         raise InputError(
             f"the lists expand to more than {MOST_PAIRS:,} comparisons of two items",
             remedy="keep only the top of the lists",
         )
+    winner, loser, tie, source = expand_lists(collect_votes(p, np.ones(len(p.experts)))[0])
+    weight, side = np.ones(len(source)), np.zeros(len(source), np.int64)
+    return winner, loser, tie, weight, side, lists.expert[source], lists.query_of_list[source]
 
 
 def _check_id_types(ids: Ids, name: str) -> None:
