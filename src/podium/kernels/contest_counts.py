@@ -2,10 +2,15 @@
 
 A list is a set of contests between all its items; equal ranks are ties. Where unlisted items are below, every
 listed item beats every unlisted one, and two unlisted items do not meet. Votes of weight 0 are excluded.
+`split_contests` counts queries in parts, so that memory does not grow with their number; a query whose lists
+expand into very many contests forms its own part, and its lists stay as they are where the model allows it
+(see `list_contests`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +19,14 @@ import numpy.typing as npt
 from podium.kernels.comparison_graph import find_connections
 from podium.kernels.dispatch import B1, F8, I4, I8, is_large, run_in_threads
 from podium.kernels.grouping import sum_by_group, sum_rows
-from podium.kernels.pairwise_votes import Votes, count_items_above
+from podium.kernels.pairwise_votes import Votes, count_items_above, select_queries, without_lists
 
 __all__ = [
     "Components",
     "Contests",
     "ListVotes",
     "PairVotes",
+    "Part",
     "count_contests",
     "counting_bytes",
     "expand_lists",
@@ -29,12 +35,15 @@ __all__ = [
     "find_weak_components",
     "group_votes_by_pair",
     "orient_votes",
+    "split_contests",
 ]
 
 TABLE = 4096  # items up to which counting in a table of all pairs is faster
 # bytes needed for counting per cell of the table and per sorted vote, and per counted pair until the scores
 # are computed
 TABLE_BYTES, ROW_BYTES, PAIR_BYTES = 16, 33, 56
+PART = 2.0**30  # bytes for the contests of one part, unless a single query needs more
+LONG = 5_000_000  # contests of a query's lists from which on the lists are not expanded
 
 
 class Contests(NamedTuple):
@@ -247,6 +256,42 @@ def _expand_unlisted(votes: Votes, lengths: I8, source: I8) -> ListVotes:
     lower = cell[at] - shift[source[upper]]
     tie = np.zeros(len(upper), np.bool_)
     return ListVotes(votes.item.astype(np.int64)[upper], lower, tie, source[upper])
+
+
+class Part(NamedTuple):
+    """The contests of some queries; their slots count from 0."""
+
+    base: int  # first slot in the whole input
+    met: Contests
+
+
+def split_contests(votes: Votes, unit: float, side: F8 | None, *, keep_lists: bool) -> Iterator[Part]:
+    """The contests of all queries, in order; `keep_lists` allows long lists to stay unexpanded."""
+    pairs, needed = counting_bytes(votes)
+    alone = (pairs > LONG) if keep_lists and side is None else np.zeros(len(pairs), np.bool_)
+    for first, last in _find_query_ranges(needed, alone):
+        part = select_queries(votes, first, last)
+        base = int(votes.slots[first])
+        if alone[first:last].any():
+            met = count_contests(without_lists(part), unit)._replace(lists=(part, unit))
+        else:
+            shown = None if side is None else side[slice(*votes.vote_starts[[first, last]].tolist())]
+            met = count_contests(part, unit, shown)
+        yield Part(base, met)
+
+
+def _find_query_ranges(needed: F8, alone: B1) -> list[tuple[int, int]]:
+    """Ranges of queries of about equal size, at most `PART`; each query in `alone` is its own range."""
+    cuts = np.flatnonzero(alone)
+    edges = np.unique(np.concatenate(([0], cuts, cuts + 1, [len(needed)]))).tolist()
+    ranges: list[tuple[int, int]] = []
+    for first, last in pairwise(edges):
+        total = np.concatenate(([0.0], np.cumsum(needed[first:last])))
+        number = 1 if alone[first] else max(1, int(np.ceil(total[-1] / PART)))
+        inner = np.searchsorted(total, np.linspace(0, total[-1], number + 1)[1:-1])
+        marks = np.unique(np.concatenate(([0], inner, [last - first]))) + first
+        ranges += list(pairwise(marks.tolist()))
+    return ranges or [(0, len(needed))]
 
 
 def find_components(contests: Contests) -> Components:
