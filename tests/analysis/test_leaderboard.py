@@ -296,7 +296,10 @@ def test_a_judge_who_loves_one_item_is_not_one_sided():
     others = list(random_pairs("k", 300, honest, items=3))
     fan = [("fan", "m0", "m1", True)] * 38 + [("fan", "m1", "m0", False)] * 2
     tally = shown(others + fan)
-    assert find_one_sided_judges(tally, estimate_scores(tally.to_contests())) == []
+    assert (
+        find_one_sided_judges(tally, estimate_bias_by_judge(tally, estimate_scores(tally.to_contests())))
+        == []
+    )
 
 
 def test_few_honest_judges_are_called_one_sided():
@@ -307,7 +310,9 @@ def test_few_honest_judges_are_called_one_sided():
             r for j in range(40) for r in random_pairs(f"j{j}", 30, honest, seed=100 * seed + j, spread=2.0)
         ]
         tally = shown(rows)
-        flagged += len(find_one_sided_judges(tally, estimate_scores(tally.to_contests())))
+        flagged += len(
+            find_one_sided_judges(tally, estimate_bias_by_judge(tally, estimate_scores(tally.to_contests())))
+        )
     assert flagged <= 4
 
 

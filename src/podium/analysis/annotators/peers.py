@@ -131,7 +131,8 @@ def measure_sides(crowd: CrowdJudgements) -> SideShares:
     effects = estimate_bias_by_judge(tally, e)
     share = np.array([f.first_share if f.is_known else np.nan for f in effects])
     tests = np.array([2 * ndtr(-abs(f.z)) if f.is_known else np.nan for f in effects])
-    return SideShares(share, tests, {j.judge: j.first_share for j in find_one_sided_judges(tally, e)})
+    one_sided = {j.judge: j.first_share for j in find_one_sided_judges(tally, effects)}
+    return SideShares(share, tests, one_sided)
 
 
 def measure_speed(crowd: CrowdJudgements, times: JudgementTimes | None) -> Speed:

@@ -10,7 +10,6 @@ import numpy as np
 
 from podium.analysis.leaderboard.judges import (
     Agreement,
-    compute_vote_shares,
     estimate_bias_by_judge,
     estimate_position_bias,
     find_one_sided_judges,
@@ -176,23 +175,24 @@ def _check_one_sided_judges(tally: Tally, e: Estimate) -> LeaderboardCheck:
         return LeaderboardCheck(
             "one-sided judges", "unknown", "the data do not record which item was shown first"
         )
-    found = find_one_sided_judges(tally, e)
-    if not any(effect.is_known for effect in estimate_bias_by_judge(tally, e)):
+    effects = estimate_bias_by_judge(tally, e)
+    if not any(effect.is_known for effect in effects):
         return LeaderboardCheck("one-sided judges", "unknown", TOGETHER)
-    if not found:
+    judges = find_one_sided_judges(tally, effects)
+    if not judges:
         return LeaderboardCheck("one-sided judges", "ok", "no judge favors one side")
-    worst = [f"{j.judge} ({j.first_share:.0%} first of {j.votes:,.10g})" for j in found]
-    part = sum(j.votes for j in found) / tally.votes
+    worst = [f"{j.judge} ({j.first_share:.0%} first of {j.votes:,.10g})" for j in judges]
+    part = sum(j.votes for j in judges) / tally.votes
     text = f"judges who favor one side: {join_names(worst)}; {part:.1%} of the votes; exclude them"
     return LeaderboardCheck(
-        "one-sided judges", "warning", text, {"judges": [j._asdict() for j in found], "share": part}
+        "one-sided judges", "warning", text, {"judges": [j._asdict() for j in judges], "share": part}
     )
 
 
 def _check_dominant_judge(tally: Tally, e: Estimate) -> LeaderboardCheck:
     if len(tally.experts) < 2:
         return LeaderboardCheck("one judge", "unknown", "there is only one judge")
-    share = compute_vote_shares(tally)
+    share = tally.count_by_expert() / (tally.won + tally.lost + tally.tied).sum()
     top = int(share.argmax())
     judge = tally.experts[top]
     details: dict[str, Any] = {

@@ -243,6 +243,10 @@ class Tally:
         starts = np.searchsorted(which[order], np.arange(len(number) + 1))
         return Clusters(starts, self.pair_of_row(sides)[order], *(c[order] for c in self.sums))
 
+    def count_by_expert(self) -> F8:
+        """Weight of the votes per expert."""
+        return sum_by_group(self.expert, self.won + self.lost + self.tied, len(self.experts))
+
     def count_by_item(self) -> tuple[F8, F8, F8]:
         """Wins, losses and ties per item."""
         size = len(self.items)
