@@ -87,7 +87,7 @@ def build_annotator_votes(
     """All votes on pairs, by group; `side` gives who was shown first in each comparison: 1 the winner."""
     rows = contest_counts.expand_votes(votes, list_group, vote_group, side)
     # a tie says nothing about who is right
-    rows = rows._make(column[rows.tied == 0] for column in rows)
+    rows = contest_counts.PairVotes._make(column[rows.tied == 0] for column in rows)
     (first, second), pair = number_rows(rows.first, rows.second)
     shown = np.where(rows.side < 0, 2, rows.side)
     keys, (won, lost) = sum_rows((pair, rows.group, shown), (rows.won * unit, rows.lost * unit))

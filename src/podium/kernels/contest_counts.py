@@ -131,21 +131,23 @@ def expand_votes(
         group = np.concatenate((list_group[implied.source], vote_group))[kept]
     if side is not None:
         shown = np.concatenate((np.zeros(len(implied.source), np.int64), side))[kept]
-    singles = (votes.winner, votes.loser, votes.tie)
-    ends = (np.concatenate(both)[kept] for both in zip(implied[:3], singles, strict=True))
-    return orient_votes(*ends, weight[kept], group, shown)
+    both = (implied.winner, votes.winner), (implied.loser, votes.loser), (implied.tie, votes.tie)
+    winner, loser, tie = (np.concatenate(columns)[kept] for columns in both)
+    return orient_votes(winner, loser, tie, weight[kept], group, shown)
 
 
 def group_votes_by_pair(slots: I8, votes: PairVotes, unit: float = 1.0, *, sides: bool = False) -> Contests:
     """Merge votes by pair (with `sides`, by pair and side), whoever cast them."""
     keys = (votes.first, votes.second, votes.side + 1)[: 3 if sides else 2]
-    (first, second, *side), sums = sum_rows(keys, votes[4:])
+    (first, second, *side), (won, lost, tied) = sum_rows(keys, votes[4:])
     return Contests(
         slots,
         np.searchsorted(first, slots).astype(np.int64),
         first.astype(np.int32),
         second.astype(np.int32),
-        *(column * unit for column in sums),
+        won * unit,
+        lost * unit,
+        tied * unit,
         (side[0] - 1).astype(np.float64) if sides else None,
     )
 
@@ -235,7 +237,7 @@ def expand_lists(votes: Votes) -> ListVotes:
     if not votes.below:
         return listed
     unlisted = _expand_unlisted(votes, lengths, source)
-    return ListVotes(*map(np.concatenate, zip(listed, unlisted, strict=True)))
+    return ListVotes._make(map(np.concatenate, zip(listed, unlisted, strict=True)))
 
 
 def _expand_unlisted(votes: Votes, lengths: I8, source: I8) -> ListVotes:
