@@ -131,8 +131,9 @@ def expand_votes(
         group = np.concatenate((list_group[implied.source], vote_group))[kept]
     if side is not None:
         shown = np.concatenate((np.zeros(len(implied.source), np.int64), side))[kept]
-    both = (implied.winner, votes.winner), (implied.loser, votes.loser), (implied.tie, votes.tie)
-    winner, loser, tie = (np.concatenate(columns)[kept] for columns in both)
+    winner = np.concatenate((implied.winner, votes.winner))[kept]
+    loser = np.concatenate((implied.loser, votes.loser))[kept]
+    tie = np.concatenate((implied.tie, votes.tie))[kept]
     return orient_votes(winner, loser, tie, weight[kept], group, shown)
 
 
