@@ -593,7 +593,7 @@ def test_too_many_items_are_refused_before_their_pairs_are_counted(monkeypatch):
     def count(*_):
         raise AssertionError("the pairs were counted")
 
-    monkeypatch.setattr("podium.analysis.leaderboard.tally.count_contests", count)
+    monkeypatch.setattr("podium.analysis.leaderboard.tally.expand_lists", count)
     with pytest.raises(
         InputError, match=r"5,100 items are too many.*one leaderboard per query \(--by query\)"
     ):
