@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from podium.analysis.leaderboard import inference as u
-from podium.kernels.contest_counts import Contests, SingleVotes, group_votes_by_pair
+from podium.kernels.contest_counts import Contests, group_votes_by_pair, orient_votes
 from podium.kernels.dispatch import F8
 
 CASES = ((10, 400), (30, 3_000), (30, 30_000))  # items, votes
@@ -28,7 +28,7 @@ def votes(items: int, count: int, random: np.random.Generator, spread: float = 1
     a = random.integers(0, items, count)
     b = (a + np.where(random.random(count) < 0.3, 1, random.integers(1, items, count))) % items
     won = random.random(count) < 1 / (1 + np.exp(truth[b] - truth[a]))
-    rows = SingleVotes(np.where(won, a, b), np.where(won, b, a), np.zeros(count, np.bool_), np.ones(count))
+    rows = orient_votes(np.where(won, a, b), np.where(won, b, a), np.zeros(count, np.bool_), np.ones(count))
     return group_votes_by_pair(np.array([0, items]), rows), truth
 
 

@@ -9,6 +9,7 @@ from podium import Preferences
 from podium.analysis.leaderboard import Tally, leaderboard
 from podium.analysis.leaderboard import active_sampling as n
 from podium.analysis.leaderboard import inference as u
+from podium.analysis.leaderboard.score_estimate import compute_information, compute_outcome_probabilities
 
 
 def board(won):
@@ -63,16 +64,16 @@ def test_chances_add_up_and_information_is_the_expected_curvature(ties):
     p = Preferences.from_comparisons([0] * 6, [0] * 6, list("aabbcc"), list("bbcaab"), tie=tie)
     e = u.estimate_scores(Tally.from_preferences(p).to_contests(), ties=ties)
     gap = np.linspace(-3, 3, 7)
-    win, lose, tie = n.compute_outcome_probabilities(e.solution, gap)
+    win, lose, tie = compute_outcome_probabilities(e.solution, gap)
     assert np.allclose(win + lose + tie, 1)
     assert np.allclose(win, lose[::-1])
     assert (tie > 0).all()
     step = 1e-5
     slopes = [(np.log(b) - np.log(a)) / (2 * step) for a, b in zip(
-        n.compute_outcome_probabilities(e.solution, gap - step),
-        n.compute_outcome_probabilities(e.solution, gap + step), strict=True)]  # fmt: skip
+        compute_outcome_probabilities(e.solution, gap - step),
+        compute_outcome_probabilities(e.solution, gap + step), strict=True)]  # fmt: skip
     fisher = sum(p * s**2 for p, s in zip((win, lose, tie), slopes, strict=True))
-    assert np.allclose(n.compute_information(e.solution, gap), fisher, rtol=1e-4)
+    assert np.allclose(compute_information(e.solution, gap), fisher, rtol=1e-4)
 
 
 def test_focus_on_the_top_looks_at_its_boundary():

@@ -13,7 +13,6 @@ from scipy.stats import t as student
 from podium import Preferences
 from podium.analysis.leaderboard import Tally, leaderboard, load, save
 from podium.analysis.leaderboard import inference as u
-from podium.analysis.leaderboard.vote_gradients import compute_dispersion
 from podium.core.errors import ParameterError
 from podium.kernels import bootstrap as drawing
 from podium.kernels import dispatch
@@ -206,7 +205,7 @@ def test_dispersion_is_one_for_judges_who_cast_one_vote_each():
     apart = Preferences.from_comparisons(np.zeros(600, int), np.arange(600), items[v.winner], items[v.loser])
     tally = Tally.from_preferences(apart)
     e = u.estimate_scores(tally.to_contests())
-    found = compute_dispersion(
+    found = u.compute_dispersion(
         e, tally.pair_of_row(), tally.expert, tally.sums, tally.weight_squares("frequency")
     )
     assert found == pytest.approx(1.0, abs=1e-12)

@@ -11,12 +11,12 @@ import pytest
 from podium import Preferences, formats, make, read, save
 from podium.analysis.leaderboard import Tally, leaderboard, leaderboards_by_query, load
 from podium.analysis.leaderboard import save as keep
-from podium.analysis.leaderboard.inference import estimate_scores
 from podium.analysis.leaderboard.judges import (
     estimate_bias_by_judge,
     estimate_position_bias,
     find_one_sided_judges,
 )
+from podium.analysis.leaderboard.score_estimate import estimate_scores
 from podium.core.errors import InputError, ModelFileError, ParameterError, PodiumWarning
 
 
@@ -296,7 +296,10 @@ def test_a_judge_who_loves_one_item_is_not_one_sided():
     others = list(random_pairs("k", 300, honest, items=3))
     fan = [("fan", "m0", "m1", True)] * 38 + [("fan", "m1", "m0", False)] * 2
     tally = shown(others + fan)
-    assert find_one_sided_judges(tally, estimate_scores(tally.to_contests())) == []
+    assert (
+        find_one_sided_judges(tally, estimate_bias_by_judge(tally, estimate_scores(tally.to_contests())))
+        == []
+    )
 
 
 def test_few_honest_judges_are_called_one_sided():
@@ -307,7 +310,9 @@ def test_few_honest_judges_are_called_one_sided():
             r for j in range(40) for r in random_pairs(f"j{j}", 30, honest, seed=100 * seed + j, spread=2.0)
         ]
         tally = shown(rows)
-        flagged += len(find_one_sided_judges(tally, estimate_scores(tally.to_contests())))
+        flagged += len(
+            find_one_sided_judges(tally, estimate_bias_by_judge(tally, estimate_scores(tally.to_contests())))
+        )
     assert flagged <= 4
 
 
@@ -588,7 +593,7 @@ def test_too_many_items_are_refused_before_their_pairs_are_counted(monkeypatch):
     def count(*_):
         raise AssertionError("the pairs were counted")
 
-    monkeypatch.setattr("podium.analysis.leaderboard.tally.count_contests", count)
+    monkeypatch.setattr("podium.analysis.leaderboard.tally.expand_lists", count)
     with pytest.raises(
         InputError, match=r"5,100 items are too many.*one leaderboard per query \(--by query\)"
     ):

@@ -92,7 +92,7 @@ def test_results_without_a_chart_say_so(scores):
 
 
 def test_an_earlier_name_warns_with_the_new_one(scores):
-    with pytest.warns(DeprecationWarning, match=r"Scores\.total is now Scores\.sum"):
+    with pytest.warns(DeprecationWarning, match="Scores: total is now sum"):
         assert math.isnan(scores.total())
 
 
@@ -115,5 +115,5 @@ def test_earlier_names_of_public_results_warn():
     p = Preferences.from_lists({q: {"x": ["a", "b"], "y": ["b", "a"], "z": ["b"]} for q in range(4)})
     results = {name: make(name).aggregate(p) for name in ("rrf", "isr")}
     comparison = compare(results, Labels.from_dict({q: {"b": 1} for q in range(4)}), "mrr")
-    with pytest.warns(DeprecationWarning, match=r"Comparison\.verdict is now Comparison\.conclusion"):
+    with pytest.warns(DeprecationWarning, match="Comparison: verdict is now conclusion"):
         assert comparison.verdict() == comparison.conclusion()

@@ -49,6 +49,21 @@ def test_count_by_side():
     assert (found.won.tolist(), found.lost.tolist(), found.tied.tolist()) == ([0, 1], [1, 0], [1, 0])
 
 
+def test_oriented_votes_do_not_depend_on_which_item_is_named_first():
+    """Each vote counts for its winner, and the side shown first follows the lower item."""
+    winner, loser = np.array([3, 1, 2, 1]), np.array([1, 3, 1, 2])
+    tie, weight, side = np.array([False, False, True, True]), np.array([2.0, 0.5, 1.0, 1.0]), [1, -1, -1, 1]
+    rows = contest_counts.orient_votes(winner, loser, tie, weight, side=np.array(side))
+    for k in range(4):
+        low = min(winner[k], loser[k])
+        assert (rows.first[k], rows.second[k]) == (low, max(winner[k], loser[k]))
+        assert rows.won[k] == (weight[k] if winner[k] == low and not tie[k] else 0)
+        assert rows.lost[k] == (weight[k] if loser[k] == low and not tie[k] else 0)
+        assert rows.tied[k] == (weight[k] if tie[k] else 0)
+        assert rows.side[k] == (side[k] if winner[k] == low else -side[k])
+    assert not rows.group.any()
+
+
 def _comparisons(rows):
     winner, loser, tie = zip(*rows, strict=True)
     return Preferences.from_comparisons(["q"] * len(rows), ["j"] * len(rows), winner, loser, tie=tie)

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from podium import Features, Labels, Preferences, make
 from podium.core.errors import InputError, ParameterError
-from podium.kernels import contest_parts, dispatch, elo
+from podium.kernels import contest_counts, dispatch, elo
 from podium.methods.feature.labelled_features import LabelledFeatures
 
 
@@ -64,7 +64,7 @@ CASES = [
 @pytest.mark.parametrize("prior", ["ridge", "gamma"])
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_bradley_terry_from_whole_lists_is_that_from_all_their_pairs(monkeypatch, case, prior, ties):
-    monkeypatch.setattr(contest_parts, "LONG", 0)
+    monkeypatch.setattr(contest_counts, "LONG", 0)
     lists = CASES[case]
     weights = [0.5 + n % 3 for n in range(len(lists.experts))]
     whole = make("bradley_terry", ties=ties, prior=prior, weights=weights).aggregate(lists)
@@ -76,7 +76,7 @@ def test_bradley_terry_from_whole_lists_is_that_from_all_their_pairs(monkeypatch
 
 
 def test_bradley_terry_from_whole_lists_reaches_the_optimum_of_another_solver(monkeypatch):
-    monkeypatch.setattr(contest_parts, "LONG", 0)
+    monkeypatch.setattr(contest_counts, "LONG", 0)
     lists = [list("abcdef"), list("badfce"), list("cba"), list("fedb")]
     p = Preferences.from_lists({"q": dict(enumerate(lists))})
 
@@ -99,7 +99,7 @@ def test_lists_beside_single_comparisons(monkeypatch):
     votes = Preferences.from_comparisons(["q"] * 80, ["v"] * 80, one.tolist(), other.tolist())
     both = Preferences.concat([lists, votes])
     pairs = Preferences.concat([taken_apart(lists, [1.0] * 3), votes])
-    monkeypatch.setattr(contest_parts, "LONG", 0)
+    monkeypatch.setattr(contest_counts, "LONG", 0)
     found = make("bradley_terry").aggregate(both)
     np.testing.assert_allclose(scores(found), scores(make("bradley_terry").aggregate(pairs)), atol=1e-9)
 
@@ -108,8 +108,8 @@ def test_lists_beside_single_comparisons(monkeypatch):
 def test_queries_in_parts_answer_as_all_at_once(monkeypatch, name):
     p = Preferences.concat([ranked(12, [12, 9, 5], seed=n, query=f"q{n}") for n in range(9)])
     whole = make(name).aggregate(p)
-    monkeypatch.setattr(contest_parts, "PART", 10_000.0)
-    monkeypatch.setattr(contest_parts, "LONG", 60)
+    monkeypatch.setattr(contest_counts, "PART", 10_000.0)
+    monkeypatch.setattr(contest_counts, "LONG", 60)
     parts = make(name).aggregate(p)
     np.testing.assert_allclose(parts.scores, whole.scores, rtol=1e-9, atol=1e-9)
     assert parts.diagnostics.notes == whole.diagnostics.notes

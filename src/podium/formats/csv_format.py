@@ -11,7 +11,8 @@ from podium.core.errors import InputError, ParameterError
 from podium.data.column_roles import ROLES, WORDS, normalize_name
 from podium.data.ids import Ids
 from podium.formats.base import Content
-from podium.formats.table_format import FileTable, TableFormat
+from podium.formats.file_table import FileTable
+from podium.formats.table_format import TableFormat
 from podium.formats.table_writing import WritableKind, build_columns, resolve_kind
 from podium.formats.text_ids import format_ids
 from podium.kernels.dispatch import I8, is_large

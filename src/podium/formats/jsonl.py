@@ -12,7 +12,8 @@ from typing import Any
 from podium.core.errors import InputError, Option, ParameterError
 from podium.data.column_roles import WORDS, normalize_name
 from podium.formats.base import Content
-from podium.formats.table_format import FileTable, TableFormat
+from podium.formats.file_table import FileTable
+from podium.formats.table_format import TableFormat
 from podium.formats.table_writing import WritableKind, build_columns, iterate_lists, resolve_kind
 from podium.storage.files import Source
 

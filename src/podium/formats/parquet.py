@@ -12,7 +12,8 @@ import numpy as np
 from podium.core.errors import InputError, Option, ParameterError
 from podium.data.frames import comparisons_frame, labels_frame, lists_frame
 from podium.formats.base import Content
-from podium.formats.table_format import FileTable, TableFormat
+from podium.formats.file_table import FileTable
+from podium.formats.table_format import TableFormat
 from podium.formats.table_writing import WritableKind, resolve_kind
 from podium.kernels.dispatch import F8
 from podium.storage.files import Source

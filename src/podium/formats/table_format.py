@@ -4,132 +4,38 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from podium.core.errors import InputError, MessageText, Option, ParameterError, PodiumWarning
+from podium.core.errors import InputError, Option, ParameterError, PodiumWarning
 from podium.data.building.validate import Duplicates
 from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, assign_roles
 from podium.data.features import Features
-from podium.data.ids import CodedColumn, Id, Ids, code_ids
+from podium.data.ids import CodedColumn, Id, Ids
 from podium.data.ignored_columns import TableReading, warn_of_ignored_columns
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
-from podium.data.vote_outcomes import AnswerCodes, WinnerCodes, parse_winner_codes
+from podium.data.vote_outcomes import (
+    AnswerCodes,
+    PairAnswers,
+    WinnerCodes,
+    build_votes,
+    decode_outcomes,
+    parse_winner_codes,
+    refuse_sides_as_items,
+)
 from podium.formats.base import Content, Format, merge_contents
+from podium.formats.file_table import FileTable, parse_all_numbers
 from podium.formats.text_lines import parse_number
-from podium.formats.vote_tables import read_votes, skip_self_votes
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8
 from podium.storage.files import Source, derive_expert_names, refuse_same_names
 
-__all__ = ["FileTable", "TableFormat", "TableKind"]
+__all__ = ["TableFormat", "TableKind"]
 
 TableKind = Literal["auto", "lists", "votes", "ratings", "labels", "features"]
 _KINDS = ("auto", "lists", "votes", "ratings", "labels", "features")
-
-
-@dataclass(frozen=True)
-class FileTable:
-    """Named columns of one file, and the source line of each row."""
-
-    source: Source
-    columns: Mapping[str, Sequence[Any]]
-    lines: Sequence[int]
-    missing: frozenset[str]
-    called: str = ""  # the name of the expert if the file has no expert column
-    elements: bool = False  # whether `lines` are element numbers of an array, whose elements may share a line
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def error(self, row: int, problem: str, remedy: MessageText) -> InputError:
-        """An error at a row."""
-        source, line = self.origin(row)
-        return InputError(problem, source=source, line=line, remedy=remedy)
-
-    def origin(self, row: int) -> tuple[str, int | None]:
-        """File and line of a row, or file and element."""
-        if self.elements:
-            return f"{self.source.name}, element {self.lines[row]}", None
-        return self.source.name, self.lines[row]
-
-    def is_missing(self, value: Any) -> bool:
-        """Whether a cell marks a missing value."""
-        return value is None or (bool(self.missing) and str(value) in self.missing)
-
-    def read_ids(self, name: str, role: str) -> CodedColumn:
-        """A column of ids."""
-        cells = self.columns[name]
-        if not set(map(type, cells)) <= {str, int} or "" in cells:
-            for row, value in enumerate(cells):
-                if value is None or value == "" or type(value) not in (str, int):
-                    shown = "missing" if value is None or value == "" else repr(value)
-                    remedy = "every row needs one; ids are strings or integers"
-                    raise self.error(row, f"the {role} is {shown}", remedy)
-        return code_ids(cells, role)
-
-    def read_numbers(self, name: str, role: str) -> F8:
-        """A column of finite numbers."""
-        cells = self.columns[name]
-        quick = _parse_all_numbers(cells)
-        if quick is not None:
-            return quick
-        return np.fromiter(
-            (self._parse_cell(v, row, role) for row, v in enumerate(cells)), np.float64, len(cells)
-        )
-
-    def _parse_cell(self, value: Any, row: int, role: str) -> float:
-        try:
-            return (
-                parse_number(value)
-                if isinstance(value, str)
-                else parse_number(repr(value))
-                if type(value) in (int, float)
-                else parse_number("")
-            )
-        except ValueError:
-            shown = "missing" if value is None or value == "" else repr(value)[:80]
-            remedy = f"a {role} is a finite number; omit the row, or list the cells for 'no value' with "
-            raise self.error(row, f"the {role} is {shown}", (remedy, Option("missing"))) from None
-
-    def select_rows(self, rows: I8) -> FileTable:
-        """Some of the rows."""
-        where = rows.tolist()
-        columns = {name: [cells[k] for k in where] for name, cells in self.columns.items()}
-        return replace(self, columns=columns, lines=[self.lines[k] for k in where])
-
-    def read_numbers_or_nan(self, name: str, role: str) -> F8:
-        """A column of finite numbers; empty cells and missing marks become NaN."""
-        given = np.flatnonzero([v != "" and not self.is_missing(v) and v == v for v in self.columns[name]])
-        found = np.full(len(self), np.nan)
-        found[given] = self.select_rows(given).read_numbers(name, role)
-        return found
-
-    def drop_missing(self, name: str) -> FileTable:
-        """The table without the rows whose cell in a column is a missing mark."""
-        if not self.missing:
-            return self
-        return self.select_rows(np.flatnonzero([not self.is_missing(v) for v in self.columns[name]]))
-
-
-def _parse_all_numbers(cells: Sequence[Any]) -> F8 | None:
-    """The whole column converted at once, or None if cells must be checked one by one."""
-    kinds = set(map(type, cells))
-    try:
-        if kinds == {str}:
-            joined = "".join(cells)
-            if not joined.isascii() or "_" in joined:
-                return None
-            found = np.array(cells).astype(np.float64)
-        elif kinds <= {int, float}:
-            found = np.array(cells, np.float64)
-        else:
-            return None
-    except (ValueError, OverflowError):
-        return None
-    return found if np.isfinite(found).all() else None
 
 
 class TableFormat(Format):
@@ -195,7 +101,7 @@ class TableFormat(Format):
             table = replace(self.read_table(source, columns, delimiter, marks), called=name)
             roles = assign_roles(list(table.columns), asked, source.name)
             if self_votes == "skip":
-                table = skip_self_votes(table, roles)
+                table = _skip_self_votes(table, roles)
             found.append(_read_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None))
             if (p := found[-1].preferences) is not None:
                 _warn_of_ignored(table, roles, asked, votes=not p.lists.rows)
@@ -231,7 +137,7 @@ def _read_content(
         if "winner" in roles:
             table = table.drop_missing(roles["winner"])
         query, expert = _read_query_and_expert(table, roles)
-        votes = read_votes(table, roles, query, expert, codes)
+        votes = _read_votes(table, roles, query, expert, codes)
         return Content(preferences=votes, seconds=_read_seconds(table, roles, expert))
     if "item" not in roles:
         raise _columns_error(table, "no item column")
@@ -254,6 +160,49 @@ def _read_content(
     return Content(
         lists, labels, seconds=_read_seconds(table, roles, _read_query_and_expert(table, roles)[1])
     )
+
+
+def _read_votes(
+    table: FileTable, roles: dict[str, str], query: CodedColumn, expert: CodedColumn, codes: AnswerCodes
+) -> Preferences:
+    """Comparisons from a table of votes."""
+    weight = table.read_numbers(roles["weight"], "weight") if "weight" in roles else None
+    tie = table.read_marks(roles["tie"]) if "tie" in roles else None
+    if "loser" in roles and "winner" in roles:
+        one, two = table.read_ids(roles["winner"], "winner"), table.read_ids(roles["loser"], "loser")
+        refuse_sides_as_items(one, two, (roles["winner"], roles["loser"]), table.source.name)
+        return Preferences.from_comparisons(
+            query, expert, one, two, tie=tie, weight=weight, origin=table.origin
+        )
+    for role in ("item_a", "item_b", "winner"):
+        if role not in roles:
+            listed = ", ".join(map(repr, table.columns))
+            raise table.source.error(
+                f"votes need a column {role}; the columns are {listed}",
+                1,
+                ("give ", Option(role), ", or ", Option("winner"), " and ", Option("loser")),
+            )
+    names = roles["item_a"], roles["item_b"]
+    items = table.read_ids(names[0], "item_a"), table.read_ids(names[1], "item_b")
+    first, second, answers = (table.columns[name] for name in (*names, roles["winner"]))
+    found = decode_outcomes(
+        PairAnswers(first, second, answers, names),
+        codes,
+        table.error,
+        (Option("missing"), " lists the cells that mean 'no answer'"),
+    )
+    if tie is not None:
+        found = found._replace(tie=found.tie | tie[found.row])
+    return build_votes(query, expert, items, found, weight, table.origin)
+
+
+def _skip_self_votes(table: FileTable, roles: dict[str, str]) -> FileTable:
+    """The table without votes between an item and itself."""
+    pair = ("winner", "loser") if "loser" in roles else ("item_a", "item_b")
+    if not set(pair) <= roles.keys():
+        return table
+    one, two = (table.columns[roles[role]] for role in pair)
+    return table.select_rows(np.flatnonzero([a != b for a, b in zip(one, two, strict=True)]))
 
 
 def _detect_kind(roles: dict[str, str], table: FileTable) -> str:
@@ -297,7 +246,9 @@ def _read_lists(
     rank = table.read_numbers(roles["rank"], "rank") if "rank" in roles else None
     score = None
     if "score" in roles:
-        score = _scores(table, roles["score"], optional=rank is not None)
+        # beside ranks, scores may be empty
+        read_scores = table.read_numbers if rank is None else table.read_numbers_or_nan
+        score = read_scores(roles["score"], "score")
         if rank is None and warn:
             _warn_of_minus_one(score, roles["score"], table)
     if rank is not None and score is not None:
@@ -332,7 +283,7 @@ def _read_seconds(table: FileTable, roles: dict[str, str], expert: CodedColumn) 
     if "seconds" not in roles:
         return None
     cells = table.columns[roles["seconds"]]
-    given = _parse_all_numbers(cells)
+    given = parse_all_numbers(cells)
     if given is None:
         given = np.array([_parse_number_or_nan(v) for v in cells], np.float64)
     known = np.flatnonzero(np.isfinite(given))
@@ -346,13 +297,6 @@ def _parse_number_or_nan(value: Any) -> float:
         return parse_number(str(value))
     except ValueError:
         return np.nan
-
-
-def _scores(table: FileTable, name: str, optional: bool) -> F8:
-    """Scores; with ranks they may be empty (NaN)."""
-    if not optional:
-        return table.read_numbers(name, "score")
-    return table.read_numbers_or_nan(name, "score")
 
 
 def _refuse_partial_scores(table: FileTable, q: CodedColumn, e: CodedColumn, score: F8) -> None:

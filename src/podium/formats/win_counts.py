@@ -15,6 +15,8 @@ from podium.data.preferences import Preferences
 from podium.formats.base import Content, Format, merge_contents
 from podium.formats.jsonl import refuse_surrogates_in
 from podium.formats.text_ids import refuse_surrogates
+from podium.kernels.contest_counts import orient_votes
+from podium.kernels.grouping import sum_rows
 from podium.storage.files import Source, derive_distinct_names
 
 __all__ = ["WinCounts"]
@@ -55,19 +57,19 @@ class WinCounts(Format):
         )  # fmt: skip
         refuse_surrogates(p.index.items, "item", self.name)
         v, item = p.comparisons, code_ids(p.index.items.tolist(), "item").with_sorted_ids()
-        winner, loser = item.codes[v.winner], item.codes[v.loser]
-        pair = np.minimum(winner, loser) * len(item.ids) + np.maximum(winner, loser)
-        unique, which = np.unique(pair, return_inverse=True)
-        outcome = np.where(v.tie, 2, winner > loser)
-        counts = np.bincount(which * 3 + outcome, weights=v.weight, minlength=3 * len(unique)).reshape(-1, 3)
+        rows = orient_votes(item.codes[v.winner], item.codes[v.loser], v.tie, v.weight)
+        pairs, sums = sum_rows((rows.first, rows.second), (rows.won, rows.lost, rows.tied))
+        counts = np.stack(sums, axis=1)
         if counts.max() > LARGEST:
             raise InputError(
                 f"two items have {counts.max():g} votes between them",
                 remedy=f"counts files store at most {LARGEST:,}",
             )
-        pairs = np.stack((unique // len(item.ids), unique % len(item.ids)), axis=1).tolist()
         whole = counts.astype(np.int64).tolist() if (counts == np.rint(counts)).all() else counts.tolist()
-        yield json.dumps({"models": item.ids.tolist(), "X": pairs, "Y": whole}, ensure_ascii=False).encode()
+        yield json.dumps(
+            {"models": item.ids.tolist(), "X": np.stack(pairs, axis=1).tolist(), "Y": whole},
+            ensure_ascii=False,
+        ).encode()
 
 
 def _read_votes(source: Source, expert: str) -> Preferences:

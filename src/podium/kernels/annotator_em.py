@@ -14,6 +14,7 @@ import numpy as np
 
 from podium.kernels import contest_counts, segments
 from podium.kernels.dispatch import F8, I4, I8, is_large, run_in_threads
+from podium.kernels.grouping import number_rows, sum_rows
 from podium.kernels.pairwise_votes import Votes
 
 __all__ = [
@@ -34,7 +35,6 @@ FALL = 1e-12  # relative decrease of the objective that counts as rounding
 WINDOW = 10  # steps kept for the extrapolation
 STEADY = 1e-12  # regularization that keeps their weights finite when all are alike
 PARTS = 64  # smallest number of portions in which Elo matches are played
-SIDES = 3  # how a pair was shown: unknown, first slot first, second slot first
 
 
 class AnnotatorVotes(NamedTuple):
@@ -85,43 +85,16 @@ def build_annotator_votes(
     votes: Votes, list_group: I8, vote_group: I8, unit: float = 1.0, side: I8 | None = None
 ) -> AnnotatorVotes:
     """All votes on pairs, by group; `side` gives who was shown first in each comparison: 1 the winner."""
-    lengths, sizes = np.diff(votes.starts), np.diff(votes.slots)
-    query = np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts))
-    order: F8 = np.arange(1, len(lengths) + 1, dtype=np.float64)
-    named = votes._replace(list_weight=order)  # each row carries its list as its weight
-    parts = [contest_counts._expand_lists(named, lengths)]
-    if votes.below:
-        parts.append(contest_counts._expand_unlisted(named, lengths, sizes, query))
-    winner, loser, tie, of_list = (np.concatenate(c) for c in zip(*parts, strict=True))
-    source = of_list.astype(np.int64) - 1
-    weight = np.concatenate((votes.list_weight[source], votes.vote_weight))
-    of_votes = np.zeros(len(votes.winner), np.int64) if side is None else side
-    shown = np.concatenate((np.zeros(len(source), np.int64), of_votes))
-    group = np.concatenate((list_group[source], vote_group))
-    winner, loser = np.concatenate((winner, votes.winner)), np.concatenate((loser, votes.loser))
-    kept = ~np.concatenate((tie, votes.tie)) & (weight > 0)
-    return _group_votes(votes.slots, winner[kept], loser[kept], group[kept], weight[kept] * unit, shown[kept])
-
-
-def _group_votes(slots: I8, winner: I8, loser: I8, group: I8, weight: F8, shown: I8) -> AnnotatorVotes:
-    swap, total = winner > loser, int(slots[-1])
-    first, second = np.where(swap, loser, winner), np.where(swap, winner, loser)
-    pairs, pair = np.unique(first * total + second, return_inverse=True)
-    side = np.where(shown == 0, 0, np.where((shown > 0) != swap, 1, 2)).astype(np.int64)
-    groups = int(group.max(initial=-1)) + 1
-    key, row = np.unique((pair * groups + group) * SIDES + side, return_inverse=True)
-    won, lost = (np.bincount(row, weight * chosen, len(key)).astype(np.float64) for chosen in (~swap, swap))
-    return AnnotatorVotes(
-        slots,
-        np.searchsorted(pairs, slots * total).astype(np.int64),
-        (pairs // max(total, 1)).astype(np.int32),
-        (pairs % max(total, 1)).astype(np.int32),
-        key // SIDES // max(groups, 1),
-        key // SIDES % max(groups, 1),
-        won,
-        lost,
-        key % SIDES,
-    )
+    rows = contest_counts.expand_votes(votes, list_group, vote_group, side)
+    # a tie says nothing about who is right
+    rows = contest_counts.PairVotes._make(column[rows.tied == 0] for column in rows)
+    (first, second), pair = number_rows(rows.first, rows.second)
+    shown = np.where(rows.side < 0, 2, rows.side)
+    keys, (won, lost) = sum_rows((pair, rows.group, shown), (rows.won * unit, rows.lost * unit))
+    of_pair, group, shown = keys
+    pair_starts = np.searchsorted(first, votes.slots).astype(np.int64)
+    ends = first.astype(np.int32), second.astype(np.int32)
+    return AnnotatorVotes(votes.slots, pair_starts, *ends, of_pair, group, won, lost, shown)
 
 
 def find_fixed_point(

@@ -8,7 +8,7 @@ convergence).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +56,7 @@ __all__ = [
     "find_components",
     "find_weak_components",
     "fit_contests",
+    "join_solutions",
 ]
 
 # units of work (see `dispatch.SMALL`) in numpy per query, pair and cubed number of items (measured)
@@ -272,3 +273,14 @@ def _store_answer(
     found.gradient[q] = np.abs(gradient).max(initial=0.0)
     found.objective[q] = engine.compute_value(x) + compute_prior_value(problem, x)
     found.iterations[q], found.converged[q] = steps, converged
+
+
+def join_solutions(parts: Sequence[tuple[int, ContestSolution]]) -> ContestSolution:
+    """One solution for all queries, from parts with their first slots."""
+    if len(parts) == 1:
+        return parts[0][1]
+    solutions = [s for _, s in parts]
+    columns: list[Any] = [np.concatenate([s[k] for s in solutions]) for k in range(5)]
+    extra = {name: np.concatenate([s.extra[name] for s in solutions]) for name in solutions[0].extra}
+    component: I8 = np.concatenate([s.component + base for base, s in parts])
+    return ContestSolution._make([*columns, extra, solutions[0].model, component])

@@ -20,8 +20,7 @@ from podium.core.errors import InputError
 from podium.core.params import Choice, Range, Tune
 from podium.data.preferences import Preferences
 from podium.kernels import contest_scores
-from podium.kernels.contest_counts import counting_bytes
-from podium.kernels.contest_parts import Part, join_solutions, split
+from podium.kernels.contest_counts import Part, counting_bytes, split_contests
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.elo import compute_elo
 from podium.kernels.rank_centrality import compute_rank_centrality
@@ -29,7 +28,7 @@ from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost
 from podium.methods.majority import collect_votes
 
-__all__ = ["BradleyTerry", "Elo", "RankCentrality", "ThurstoneMosteller"]
+__all__ = ["BradleyTerry", "Elo", "EloScale", "RankCentrality", "ThurstoneMosteller"]
 
 TIE = 1e-9  # scores closer than this fraction of the largest one are ties
 SHOWN = 3  # queries, and items per query, named in the notes
@@ -48,7 +47,7 @@ def collect_contests(
             remedy="give votes with the columns model_a, model_b and winner, or side= to from_comparisons",
         )
     side = shown.astype(np.float64) if sided and shown is not None else None
-    return split(votes, unit, side, keep_lists=keep_lists)
+    return split_contests(votes, unit, side, keep_lists=keep_lists)
 
 
 def contest_costs(preferences: Preferences, remedy: str) -> list[Cost]:
@@ -97,7 +96,7 @@ class LatentScores(Aggregator):
         for base, met in collect_contests(self.name, preferences, weights, **options):
             parts.append((base, self._fit_contests(met)))
             results.append(contest_scores.count_wins_and_losses(met))
-        found = join_solutions(parts)
+        found = contest_scores.join_solutions(parts)
         wins, losses = (np.concatenate(sides) for sides in zip(*results, strict=True))
         converged = bool(found.converged.all())
         notes = [] if converged else [self._describe_unconverged(preferences, found)]
@@ -299,7 +298,26 @@ class RankCentrality(Aggregator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Elo(Aggregator):
+class EloScale:
+    """The step, the scale and the origin of Elo ratings."""
+
+    k: Annotated[
+        float,
+        Range(0, 1000, open_low=True),
+        Tune(1, 100, log=True),
+        "step size: points for a win with expected outcome 0",
+    ] = 32.0
+    scale: Annotated[float, Range(1e-6, 1e6), "rating difference that stands for odds of 10 to 1"] = 400.0
+    start: Annotated[float, Range(-1e6, 1e6), "initial rating of every item"] = 1500.0
+
+    @property
+    def odds_per_point(self) -> float:
+        """Natural log odds per point of rating difference."""
+        return float(np.log(10) / self.scale)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Elo(EloScale, Aggregator):
     """Ratings updated vote by vote: each vote moves them by k times (outcome - expected outcome).
 
     The order matters: a query's lists come first (by expert), then its comparisons by expert and, within an
@@ -324,19 +342,11 @@ class Elo(Aggregator):
         "weights_matter": "when two experts contradict each other, the later one wins",
     }
 
-    k: Annotated[
-        float,
-        Range(0, 1000, open_low=True),
-        Tune(1, 100, log=True),
-        "step size: points for a win with expected outcome 0",
-    ] = 32.0
-    scale: Annotated[float, Range(1e-6, 1e6), "rating difference that stands for odds of 10 to 1"] = 400.0
-    start: Annotated[float, Range(-1e6, 1e6), "initial rating of every item"] = 1500.0
     rounds: Annotated[int, Range(0, 100_000), "random orders to average over; 0 keeps the input order"] = 0
     seed: Annotated[int, Range(0, 2**31 - 1), "seed of the random orders"] = 0
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
-        ratings = compute_elo(votes, self.k * unit, float(np.log(10) / self.scale), self.rounds, self.seed)
+        ratings = compute_elo(votes, self.k * unit, self.odds_per_point, self.rounds, self.seed)
         notes = () if self.rounds else ("the ratings depend on the order of the votes",)
         return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k, notes=notes)

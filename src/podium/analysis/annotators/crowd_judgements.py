@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.grouping import number_rows, sum_by_group
 from podium.kernels.pairwise_votes import count_items_above
 from podium.metrics.agreement import count_concordant_pairs
 
@@ -112,9 +112,8 @@ class CrowdJudgements:
     def vote_pairs(self) -> tuple[I8, I8]:
         """Pair number of each vote, and 1 where the winner is the lower slot, else -1."""
         votes = self.preferences.comparisons
-        low, high = np.minimum(votes.winner, votes.loser), np.maximum(votes.winner, votes.loser)
-        key = low.astype(np.int64) * max(self.slot_count, 1) + high
-        return _encode_keys(key), np.where(votes.winner < votes.loser, 1, -1)
+        pair = number_rows(np.minimum(votes.winner, votes.loser), np.maximum(votes.winner, votes.loser))[1]
+        return pair, np.where(votes.winner < votes.loser, 1, -1)
 
     @functools.cached_property
     def judgements(self) -> I8:
@@ -127,9 +126,10 @@ class CrowdJudgements:
     @functools.cached_property
     def queries(self) -> I8:
         """Number of queries per annotator."""
-        lists, votes, n = self.preferences.lists, self.preferences.comparisons, max(len(self), 1)
-        key = np.concatenate((lists.query_of_list * n + lists.expert, votes.query_of_row * n + votes.expert))
-        return np.bincount(np.unique(key) % n, minlength=len(self))
+        lists, votes = self.preferences.lists, self.preferences.comparisons
+        who = np.concatenate((lists.expert, votes.expert))
+        (experts, _), _ = number_rows(who, np.concatenate((lists.query_of_list, votes.query_of_row)))
+        return np.bincount(experts, minlength=len(self))
 
     @functools.cached_property
     def pair_worth(self) -> F8:
@@ -141,8 +141,8 @@ class CrowdJudgements:
         lists = self.preferences.lists
         above, upto = count_items_above(lists.starts, lists.rank)
         n, t = lists.lengths.astype(np.float64), (upto - above).astype(np.float64)
-        tied = _sum_by_group(lists.list_of_row, t - 1, len(lists)) / 2  # a group of t rows adds t (t - 1) / 2
-        spread = _sum_by_group(lists.list_of_row, (t - 1) * (2 * t + 5), len(lists))
+        tied = sum_by_group(lists.list_of_row, t - 1, len(lists)) / 2  # a group of t rows adds t (t - 1) / 2
+        spread = sum_by_group(lists.list_of_row, (t - 1) * (2 * t + 5), len(lists))
         pairs = n * (n - 1) / 2 - tied
         variance = (n * (n - 1) * (2 * n + 5) - spread) / 18
         return np.divide(pairs, variance, out=np.ones(len(n)), where=variance > 0)
@@ -190,14 +190,14 @@ class CrowdJudgements:
         size = np.abs(np.concatenate((by_row, by_vote, by_vote)))
         # minus the annotator's own judgements, so that nobody is compared with themselves
         total, mass = (
-            _sum_by_group(slot, c, self.slot_count)[slot] - self._sum_own_rows(c) for c in (sums, size)
+            sum_by_group(slot, c, self.slot_count)[slot] - self._sum_own_rows(c) for c in (sums, size)
         )
         mass = np.where(mass > EQUAL, mass, np.nan)
         mean = np.round(total / (mass + 1), 9)  # one pseudo-judgement of 0 shrinks rarely judged items
         won, lost = mean[rows : rows + len(votes)], mean[rows + len(votes) :]
         pair, sign = self.vote_pairs
         for_low: F8 = for_winner * sign
-        direct: F8 = sign * (_sum_by_group(pair, for_low, len(pair))[pair] - self._sum_own_votes(for_low))
+        direct: F8 = sign * (sum_by_group(pair, for_low, len(pair))[pair] - self._sum_own_votes(for_low))
         placed = mean[:rows] if self.grades is None else self._round_to_grades(total[:rows] / mass[:rows])
         return placed, direct + GAP * np.nan_to_num(won - lost)
 
@@ -215,21 +215,18 @@ class CrowdJudgements:
         """Number of the (annotator, item) pair of list rows, winners and losers, concatenated."""
         lists, votes = self.preferences.lists, self.preferences.comparisons
         who = np.concatenate((self.annotator_of_row, votes.expert, votes.expert))
-        key = who * max(self.slot_count, 1) + np.concatenate((lists.item, votes.winner, votes.loser))
-        return _encode_keys(key)
+        return number_rows(who, np.concatenate((lists.item, votes.winner, votes.loser)))[1]
 
     @functools.cached_property
     def _pair_cells(self) -> I8:
         """Number of the (annotator, pair) combination of each vote."""
-        pair = self.vote_pairs[0]
-        key = self.preferences.comparisons.expert * (int(pair.max(initial=0)) + 1) + pair
-        return _encode_keys(key)
+        return number_rows(self.preferences.comparisons.expert, self.vote_pairs[0])[1]
 
     def _sum_own_rows(self, values: F8) -> F8:
-        return _sum_by_group(self._item_cells, values, len(values))[self._item_cells]
+        return sum_by_group(self._item_cells, values, len(values))[self._item_cells]
 
     def _sum_own_votes(self, values: F8) -> F8:
-        return _sum_by_group(self._pair_cells, values, len(values))[self._pair_cells]
+        return sum_by_group(self._pair_cells, values, len(values))[self._pair_cells]
 
     def _count_agreement(self, of_row: F8, of_vote: F8) -> AgreementCounts:
         """Pairs ordered as in the reference, and pairs ordered the other way."""
@@ -245,8 +242,8 @@ class CrowdJudgements:
         ):
             for by_list, wanted in ((same, 1), (other, -1)):
                 columns.append(
-                    _sum_by_group(lists.expert, by_list * worth, len(self))
-                    + _sum_by_group(votes.expert, self.win_weights * of_one * (sign == wanted), len(self))
+                    sum_by_group(lists.expert, by_list * worth, len(self))
+                    + sum_by_group(votes.expert, self.win_weights * of_one * (sign == wanted), len(self))
                 )
         # sums of fractions depend on the order of the rows in the last bits; results must not
         return AgreementCounts(*(np.round(c, 9) for c in columns))
@@ -260,13 +257,13 @@ class CrowdJudgements:
         known = (self.win_weights > 0) & (sign != 0)
         who, cell = self.preferences.comparisons.expert[known], self._pair_cells[known]
         right = (sign[known] > 0).astype(np.float64)
-        share = _sum_by_group(who, right, len(self)) / np.maximum(np.bincount(who, minlength=len(self)), 1)
+        share = sum_by_group(who, right, len(self)) / np.maximum(np.bincount(who, minlength=len(self)), 1)
         off = right - share[who]
         count = np.bincount(cell, minlength=len(self._pair_cells))
-        together = (_sum_by_group(cell, off, len(count)) ** 2 - _sum_by_group(cell, off**2, len(count))).sum()
+        together = (sum_by_group(cell, off, len(count)) ** 2 - sum_by_group(cell, off**2, len(count))).sum()
         alone = ((count[cell] - 1) * (share * (1 - share))[who]).sum()
         r = round(float(np.clip((1 + together) / (1 + alone), 0.0, 1.0)), 9)
-        weight = _sum_by_group(self._pair_cells, self.win_weights, len(self._pair_cells))[self._pair_cells]
+        weight = sum_by_group(self._pair_cells, self.win_weights, len(self._pair_cells))[self._pair_cells]
         return np.asarray(1 / (1 + r * np.maximum(weight - 1, 0.0)), np.float64)
 
     # -- among themselves ------------------------------------------------------------------------------------
@@ -275,11 +272,11 @@ class CrowdJudgements:
         """Agreement with others on the same questions: the same two items, or the grade or half of a list."""
         lists, votes = self.preferences.lists, self.preferences.comparisons
         pair, sign = self.vote_pairs
-        answer = np.concatenate((_thirds(self.row_values), np.where(votes.tie, 0, sign)))
+        placed = np.sign(np.where(np.abs(self.row_values) > EQUAL, self.row_values, 0.0)).astype(np.int64)
+        answer = np.concatenate((placed, np.where(votes.tie, 0, sign)))
         question = np.concatenate((lists.item.astype(np.int64), self.slot_count + pair))
         who = np.concatenate((self.annotator_of_row, votes.expert.astype(np.int64)))
-        key = who * (int(question.max(initial=0)) + 1) + question
-        cell = _encode_keys(key)
+        cell = number_rows(who, question)[1]
         there = np.bincount(question)[question] - np.bincount(cell)[cell]
         same = np.bincount(question * 3 + answer + 1)[question * 3 + answer + 1]
         same = same - np.bincount(cell * 3 + answer + 1)[cell * 3 + answer + 1]
@@ -287,7 +284,7 @@ class CrowdJudgements:
         judgements = np.bincount(who[asked], minlength=len(self))
         once = np.unique(cell[asked], return_index=True)[1]
         questions = np.bincount(who[asked][once], minlength=len(self))
-        sums = _sum_by_group(who[asked], same[asked] / there[asked], len(self))
+        sums = sum_by_group(who[asked], same[asked] / there[asked], len(self))
         share = np.divide(sums, judgements, out=np.full(len(self), np.nan), where=judgements > 0)
         return SharedAnswers(judgements, questions, share)
 
@@ -315,9 +312,9 @@ class CrowdJudgements:
         asked, equal = total * (total - 1) / 2, (alike * (alike - 1) / 2).sum(axis=1)
         again = np.maximum(total - 1, 0)
         return (
-            _sum_by_group(who, asked, len(self)),
-            _sum_by_group(who, equal, len(self)),
-            _sum_by_group(who, again, len(self)),
+            sum_by_group(who, asked, len(self)),
+            sum_by_group(who, equal, len(self)),
+            sum_by_group(who, again, len(self)),
         )
 
     def find_constant_annotators(self) -> B1:
@@ -335,16 +332,3 @@ class CrowdJudgements:
         same = most + np.bincount(votes.expert[votes.tie], minlength=n)
         nearly = (self.judgements >= MANY) & (same >= NEARLY * self.judgements)
         return np.asarray((same == self.judgements) & (same > 1) | nearly, np.bool_)
-
-
-def _thirds(value: F8) -> I8:
-    return np.sign(np.where(np.abs(value) > EQUAL, value, 0.0)).astype(np.int64)
-
-
-def _encode_keys(key: npt.NDArray[Any]) -> I8:
-    """Number equal keys alike: 0, 1, 2, ..."""
-    return np.asarray(np.unique(key, return_inverse=True)[1], np.int64)
-
-
-def _sum_by_group(group: npt.NDArray[Any], values: npt.NDArray[Any], count: int) -> F8:
-    return np.asarray(np.bincount(group, weights=values, minlength=count), np.float64)

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.analysis.annotators.crowd_judgements import CrowdJudgements
-from podium.analysis.leaderboard import inference
 from podium.analysis.leaderboard.judges import (
     Agreement,
     compute_agreement,
     estimate_bias_by_judge,
     find_one_sided_judges,
 )
+from podium.analysis.leaderboard.score_estimate import estimate_scores
 from podium.analysis.leaderboard.tally import Tally
 from podium.core.errors import InputError
 from podium.core.params import suggest_names
@@ -70,7 +70,7 @@ def compare_peers(crowd: CrowdJudgements) -> PeerChecks:
     if not crowd.judgements.any():
         return PeerChecks(None, {})
     tally = Tally.from_preferences(_to_votes(crowd))
-    found = compute_agreement(tally, inference.estimate_scores(tally.to_contests(), tolerance=1e-6))
+    found = compute_agreement(tally, estimate_scores(tally.to_contests(), tolerance=1e-6))
     groups = [] if found is None else found.copies
     return PeerChecks(found, {j: [o for o in g if o != j] for g in groups for j in g})
 
@@ -127,11 +127,12 @@ def measure_sides(crowd: CrowdJudgements) -> SideShares:
     if p.comparisons.side is None or not p.comparisons.side.any():
         return SideShares(unknown, unknown, {})
     tally = Tally.from_preferences(Preferences(p.index, p.experts, Lists.empty(len(p.index)), p.comparisons))
-    e = inference.estimate_scores(tally.to_contests(), tolerance=1e-6)
+    e = estimate_scores(tally.to_contests(), tolerance=1e-6)
     effects = estimate_bias_by_judge(tally, e)
     share = np.array([f.first_share if f.is_known else np.nan for f in effects])
     tests = np.array([2 * ndtr(-abs(f.z)) if f.is_known else np.nan for f in effects])
-    return SideShares(share, tests, {j.judge: j.first_share for j in find_one_sided_judges(tally, e)})
+    one_sided = {j.judge: j.first_share for j in find_one_sided_judges(tally, effects)}
+    return SideShares(share, tests, one_sided)
 
 
 def measure_speed(crowd: CrowdJudgements, times: JudgementTimes | None) -> Speed:

@@ -11,7 +11,9 @@ import numpy as np
 
 from podium.data.preferences import Preferences
 from podium.kernels import segments
+from podium.kernels.contest_counts import orient_votes
 from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.grouping import number_rows, sum_by_group, sum_rows
 from podium.metrics.agreement import compute_rbos, compute_taus
 
 __all__ = [
@@ -116,7 +118,7 @@ def _compare_with_earlier(
         _mean_by_group(expert, tau, experts),
         _mean_by_group(expert, rbo, experts),
         np.bincount(expert, minlength=experts),
-        np.bincount(expert, weights=pairs, minlength=experts).astype(np.float64, copy=False),
+        sum_by_group(expert, pairs, experts),
     )
 
 
@@ -154,15 +156,12 @@ def compare_votes(preferences: Preferences) -> AgreementMatrices:
 def _decide_pairs(preferences: Preferences) -> tuple[I8, I8, F8]:
     """Expert, pair and side (1 or -1) of each pair that an expert decides, sorted by expert."""
     votes = preferences.comparisons
-    low = np.minimum(votes.winner, votes.loser).astype(np.int64)
-    high = np.maximum(votes.winner, votes.loser).astype(np.int64)
-    _, pair = np.unique(low * len(preferences.index.items) + high, return_inverse=True)
-    pairs = int(pair.max(initial=-1)) + 1
-    key, row = np.unique(votes.expert.astype(np.int64) * pairs + pair, return_inverse=True)
-    worth = np.where(votes.tie, 0.0, votes.weight) * np.where(votes.winner == low, 1.0, -1.0)
-    side = np.sign(np.bincount(row, weights=worth, minlength=len(key)))
+    rows = orient_votes(votes.winner, votes.loser, votes.tie, votes.weight)
+    pair = number_rows(rows.first, rows.second)[1]
+    (expert, pair), (won, lost) = sum_rows((votes.expert, pair), (rows.won, rows.lost))
+    side = np.sign(won - lost)
     kept = side != 0
-    return key[kept] // max(pairs, 1), key[kept] % max(pairs, 1), side[kept]
+    return expert[kept], pair[kept], side[kept]
 
 
 def effective_number(agreement: F8, active: B1) -> float:

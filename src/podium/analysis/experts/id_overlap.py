@@ -12,6 +12,7 @@ from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.grouping import number_rows
 
 __all__ = ["find_unmatched_experts", "list_expert_items", "match_labels", "suggest_id_repair"]
 
@@ -43,11 +44,10 @@ def suggest_id_repair(mine: Iterable[Id], theirs: Iterable[Id]) -> str:
 
 def list_expert_items(preferences: Preferences, rows: ExpertListRows) -> tuple[I8, I8]:
     """Distinct (expert, slot) pairs of all list entries and votes."""
-    votes, slots = preferences.comparisons, max(len(preferences.index.items), 1)
-    keys = [rows.expert[rows.list] * slots + rows.slot]
-    keys += [votes.expert.astype(np.int64) * slots + side for side in (votes.winner, votes.loser)]
-    both = np.unique(np.concatenate(keys))
-    return both // slots, both % slots
+    votes = preferences.comparisons
+    who = np.concatenate((rows.expert[rows.list], votes.expert, votes.expert))
+    (expert, slot), _ = number_rows(who, np.concatenate((rows.slot, votes.winner, votes.loser)))
+    return expert, slot
 
 
 def find_unmatched_experts(preferences: Preferences, expert: I8, slot: I8) -> tuple[F8, B1, list[str]]:

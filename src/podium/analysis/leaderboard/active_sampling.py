@@ -12,23 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.analysis.leaderboard.inference import (
+from podium.analysis.leaderboard.inference import pairwise_p, rank_draws, student_critical_values
+from podium.analysis.leaderboard.score_estimate import (
     NEAR,
     Estimate,
-    pairwise_p,
-    rank_draws,
-    student_critical_values,
+    compute_information,
+    compute_outcome_probabilities,
 )
-from podium.kernels.contest_models import DAVIDSON, LOGIT, PROBIT, compute_terms
-from podium.kernels.contest_scores import ContestSolution
 from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = [
     "ComparisonCandidate",
     "StoppingDecision",
     "compute_gains",
-    "compute_information",
-    "compute_outcome_probabilities",
     "compute_relevance",
     "decide_stopping",
     "find_equal_pairs",
@@ -57,39 +53,6 @@ class StoppingDecision(NamedTuple):
     reason: str  # settled, as good as equal, never met, open
     between: tuple[int, int] | None = None  # the open pair that needs the fewest votes
     votes: float | None = None  # estimated votes to separate the pair
-
-
-def compute_outcome_probabilities(solution: ContestSolution, gap: F8) -> tuple[F8, F8, F8]:
-    """Probabilities of a win, a loss and a tie at the given score differences."""
-    kind, width = solution.model.kind, float(solution.extra["width"][0])
-    if kind >= DAVIDSON and np.isnan(width):
-        kind = LOGIT  # no ties observed
-    if kind == LOGIT:
-        win, lose = _logistic(gap), _logistic(-gap)
-    elif kind == PROBIT:
-        from scipy.special import ndtr
-
-        win, lose = ndtr(gap), ndtr(-gap)
-    elif kind == DAVIDSON:
-        top = np.maximum(np.abs(gap) / 2, width)
-        parts = [np.exp(v - top) for v in (gap / 2, -gap / 2, np.full_like(gap, width))]
-        win, lose = parts[0] / sum(parts), parts[1] / sum(parts)
-    else:
-        win, lose = _logistic(gap - width), _logistic(-gap - width)
-    return win, lose, np.maximum(1 - win - lose, 0.0)
-
-
-def _logistic(x: F8) -> F8:
-    return np.asarray(1 / (1 + np.exp(-np.clip(x, -700, 700))), np.float64)
-
-
-def compute_information(solution: ContestSolution, gap: F8) -> F8:
-    """Expected information of one vote about the difference, at the given differences."""
-    win, lose, tie = compute_outcome_probabilities(solution, gap)
-    kind, width = solution.model.kind, float(solution.extra["width"][0])
-    if kind >= DAVIDSON and np.isnan(width):
-        kind, width = LOGIT, 0.0
-    return compute_terms(kind, gap, width, win, lose, tie).dd
 
 
 def compute_gains(e: Estimate, matrix: F8) -> F8:

@@ -8,14 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podium.analysis.leaderboard.inference import Estimate, estimate_scores, votes_to_flip
 from podium.analysis.leaderboard.judges import (
     Agreement,
-    compute_vote_shares,
     estimate_bias_by_judge,
     estimate_position_bias,
     find_one_sided_judges,
 )
+from podium.analysis.leaderboard.score_estimate import Estimate, estimate_scores, votes_to_flip
 from podium.analysis.leaderboard.tally import Tally
 from podium.core.text import join_names
 from podium.data.ids import Id
@@ -93,7 +92,7 @@ def _check_won_and_lost(tally: Tally, e: Estimate) -> LeaderboardCheck:
         "never lost": np.flatnonzero((losses == 0) & (ties == 0)),
         "never won": np.flatnonzero((wins == 0) & (ties == 0)),
     }
-    other = np.flatnonzero(e.prior_only & ~np.isin(np.arange(len(e)), np.concatenate(list(found.values()))))
+    other = np.flatnonzero(~e.core & ~np.isin(np.arange(len(e)), np.concatenate(list(found.values()))))
     found["never lost to the others as a group, or never beat them"] = other
     texts = [
         f"{what}: {join_names([tally.items[i] for i in which.tolist()])}"
@@ -172,23 +171,24 @@ def _check_one_sided_judges(tally: Tally, e: Estimate) -> LeaderboardCheck:
         return LeaderboardCheck(
             "one-sided judges", "unknown", "the data do not record which item was shown first"
         )
-    found = find_one_sided_judges(tally, e)
-    if not any(effect.is_known for effect in estimate_bias_by_judge(tally, e)):
+    effects = estimate_bias_by_judge(tally, e)
+    if not any(effect.is_known for effect in effects):
         return LeaderboardCheck("one-sided judges", "unknown", TOGETHER)
-    if not found:
+    judges = find_one_sided_judges(tally, effects)
+    if not judges:
         return LeaderboardCheck("one-sided judges", "ok", "no judge favors one side")
-    worst = [f"{j.judge} ({j.first_share:.0%} first of {j.votes:,.10g})" for j in found]
-    part = sum(j.votes for j in found) / tally.votes
+    worst = [f"{j.judge} ({j.first_share:.0%} first of {j.votes:,.10g})" for j in judges]
+    part = sum(j.votes for j in judges) / tally.votes
     text = f"judges who favor one side: {join_names(worst)}; {part:.1%} of the votes; exclude them"
     return LeaderboardCheck(
-        "one-sided judges", "warning", text, {"judges": [j._asdict() for j in found], "share": part}
+        "one-sided judges", "warning", text, {"judges": [j._asdict() for j in judges], "share": part}
     )
 
 
 def _check_dominant_judge(tally: Tally, e: Estimate) -> LeaderboardCheck:
     if len(tally.experts) < 2:
         return LeaderboardCheck("one judge", "unknown", "there is only one judge")
-    share = compute_vote_shares(tally)
+    share = tally.count_by_expert() / (tally.won + tally.lost + tally.tied).sum()
     top = int(share.argmax())
     judge = tally.experts[top]
     details: dict[str, Any] = {

@@ -1,38 +1,36 @@
-"""Uncertainty of scores from contests: standard errors, intervals, ranks, and votes that flip the lead.
+"""Uncertainty of scores from contests: standard errors, intervals, tests of all pairs, and ranks.
 
-Everything here concerns the contests of one query and refers to items by number. Scores of a choice model are
-identified up to a shift, so they are measured from the mean of the *core*, the largest group of items in
-which chains of wins link every item to every other (from the mean of all items if there is no such group).
-Outside the core the likelihood has no maximum: an item that never lost could be arbitrarily strong. Only the
-prior bounds such scores, their intervals are open on that side, and their errors are those of the prior.
+Errors are measured from the gradients of the votes. Clusters of votes are few and of unequal size, and the
+scores were fitted to them, so the gradient of a cluster at the fitted scores is biased toward 0. It is
+therefore divided by the square root of one minus its leverage on each item (the CR2 correction, with the
+share of the item's votes as leverage). The measured variance of an item counts as coming from the effective
+number of clusters that voted on it (one over the sum of the squared shares).
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
-from podium.analysis.leaderboard.vote_gradients import compute_cluster_meat, compute_vote_meat
-from podium.core.errors import InputError, ParameterError
+from podium.analysis.leaderboard.score_estimate import NEAR, Estimate, estimate_scores
+from podium.core.errors import ParameterError
 from podium.evaluate.significance import holm
 from podium.kernels import bootstrap as drawing
 from podium.kernels import contest_scores as choice
 from podium.kernels.bootstrap import Clusters, Squares
-from podium.kernels.contest_scores import Contests, ContestSolution
+from podium.kernels.contest_models import compute_terms
 from podium.kernels.dispatch import B1, F8, I8
-from podium.methods.choice import BradleyTerry
 
 __all__ = [
+    "NEAR",
     "ErrorKind",
     "Estimate",
-    "Flip",
     "bootstrap_scores",
     "center_covariance",
     "compute_covariance",
+    "compute_dispersion",
+    "count_effective_clusters",
     "critical_value",
     "estimate_scores",
     "find_tied_groups",
@@ -42,125 +40,13 @@ __all__ = [
     "sample_scores",
     "student_critical_values",
     "top_share",
-    "votes_to_flip",
 ]  # fmt: skip
 
 ErrorKind = Literal["fisher", "sandwich"]
-MOST_ITEMS = 5_000  # largest covariance matrix (items x items) that is inverted
-NEAR = 1e-9  # scores closer than this are equal
 STILL = 1e-9  # below this share of Fisher's variance, votes are constant and carry no error estimate
 DRAWS = 4_000  # draws from the normal distribution
 STRATA = 200  # strata of the chi-square distribution behind Student's t draws
 LEAST = 0.05  # with at most this many degrees of freedom, the error is practically unknown
-LOST = 1e13  # condition number of the Hessian beyond which errors have fewer than three digits
-L2 = BradleyTerry.l2  # prior of the method
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """The contests of one query, their solution, and which scores are unbounded."""
-
-    contests: Contests
-    solution: ContestSolution
-    scores: F8  # per item, mean 0 over the origin
-    core: B1  # empty if no two items are linked by wins in both directions
-    above: B1  # outside the core: unbounded from above
-    below: B1  # ... unbounded from below
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    @property
-    def prior_only(self) -> B1:
-        """Items bounded only by the prior."""
-        return ~self.core
-
-    @property
-    def origin(self) -> B1:
-        """Items whose mean score is the origin: the core, or all items without one."""
-        return self.core if self.core.any() else ~self.core
-
-    @functools.cached_property
-    def inverse_hessian(self) -> F8:
-        """Inverse Hessian, prior included: the Fisher and Laplace covariance, with the level in it."""
-        if len(self) > MOST_ITEMS:
-            raise ParameterError(
-                f"{len(self):,} items are too many for intervals, which need a matrix for at most "
-                f"{MOST_ITEMS:,}; drop items with few votes"
-            )
-        second = choice.compute_hessian(self.contests, self.solution, 0).toarray()
-        with contextlib.suppress(np.linalg.LinAlgError):
-            found = np.asarray(np.linalg.inv(second), np.float64)
-            if np.linalg.norm(second, 1) * np.linalg.norm(found, 1) < LOST:
-                return found
-        raise InputError(
-            f"the votes of an item weigh {np.abs(second).max():.3g}, too much relative to the prior",
-            remedy="use smaller weights, or a larger l2",
-        )
-
-    @functools.cached_property
-    def order(self) -> I8:
-        """Items, best first; ties by number."""
-        return np.argsort(-np.round(self.scores / NEAR) * NEAR, kind="stable")
-
-
-def estimate_scores(
-    contests: Contests,
-    *,
-    model: str = "bradley_terry",
-    ties: str = "half",
-    l2: float = L2,
-    start: F8 | None = None,
-    tolerance: float = 1e-10,
-) -> Estimate:
-    """Most likely scores of the contests of one query (see `podium.kernels.contest_scores.fit_contests`)."""
-    found = choice.fit_contests(contests, model=model, ties=ties, l2=l2, start=start, tolerance=tolerance)
-    counted = contests._replace(tied=np.zeros_like(contests.tied)) if ties == "ignore" else contests
-    core, above, below = _find_bounds(counted, found.scores)
-    origin = core if core.any() else ~core
-    scores = found.scores - (found.scores[origin].mean() if len(origin) else 0.0)
-    return Estimate(contests, found, scores, core, above, below)
-
-
-def _find_bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
-    """The core, and the items that no chain of wins from it reaches, or from which none leads to it.
-
-    If no two items are linked in both directions there is no core: an item that beat another has no upper
-    bound, one that lost no lower bound, and groups that were never compared have neither.
-    """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    parts, size = choice.find_components(contests), len(scores)
-    if not size:
-        return (np.zeros(0, np.bool_),) * 3
-    up, down = contests.won + contests.tied > 0, contests.lost + contests.tied > 0
-    over = np.concatenate((contests.first[up], contests.second[down]))
-    under = np.concatenate((contests.second[up], contests.first[down]))
-    root = _find_core(contests, parts.strong, scores)
-    beaten, beats = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-    if root is None:
-        apart = bool(parts.weak.any())  # the first group is that of item 0
-        beats[over] = beaten[under] = True
-        return np.zeros(size, np.bool_), beats | apart, beaten | apart
-    # a chain of losses to the core bounds a score from above, a chain of wins over it from below
-    for mark, ends in ((beaten, (over, under)), (beats, (under, over))):
-        graph = csr_array((np.ones(len(over), np.int8), ends), shape=(size, size))
-        mark[breadth_first_order(graph, root, return_predecessors=False)] = True
-    return parts.strong == root, ~beaten, ~beats
-
-
-def _find_core(contests: Contests, strong: I8, scores: F8) -> int | None:
-    """Label of the largest group; ties by most votes, then best score, so that ids do not matter."""
-    size = len(strong)
-    members = np.bincount(strong, minlength=size)
-    if members.max() < 2:
-        return None
-    total = contests.won + contests.lost + contests.tied
-    votes = np.bincount(strong[contests.first], weights=total, minlength=size)
-    votes += np.bincount(strong[contests.second], weights=total, minlength=size)
-    mean = np.bincount(strong, weights=scores, minlength=size) / np.maximum(members, 1)
-    return int(np.lexsort((np.arange(size), -np.round(mean / NEAR), -votes, -members))[0])
 
 
 def center_covariance(matrix: F8, of: B1) -> F8:
@@ -195,9 +81,9 @@ def compute_covariance(
     if errors != "sandwich":
         raise ParameterError(f"errors is {errors!r}; accepted: fisher, sandwich")
     singles = squares or Squares(c.won, c.lost, c.tied)
-    meat = compute_vote_meat(e, singles) if clusters is None else compute_cluster_meat(e, clusters)
+    meat = _compute_vote_meat(e, singles) if clusters is None else _compute_cluster_meat(e, clusters)
     robust: F8 = half @ meat @ half.T
-    other = e.prior_only | (robust.diagonal() <= STILL * fisher.diagonal())
+    other = ~e.core | (robust.diagonal() <= STILL * fisher.diagonal())
     robust[other], robust[:, other] = fisher[other], fisher[:, other]
     return robust
 
@@ -229,7 +115,7 @@ def bootstrap_scores(
         center_covariance(e.inverse_hessian[: len(e), : len(e)], e.origin).diagonal(),
         scores.var(axis=0),
     )
-    other = e.prior_only | (varied <= STILL * held)
+    other = ~e.core | (varied <= STILL * held)
     if other.any():  # add only the variance that the resamples lack
         spread = np.sqrt(np.maximum(held - varied, 0.0))[other]
         scores[:, other] += np.random.default_rng([seed, 1]).normal(size=(rounds, len(spread))) * spread
@@ -341,56 +227,132 @@ def find_tied_groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
     return runs
 
 
-class Flip(NamedTuple):
-    """The number of additional votes for the challenger against the leader that would put it ahead."""
-
-    votes: int
-    leader: int
-    challenger: int
+# -- gradients of the votes ------------------------------------------------------------------------------------
 
 
-def votes_to_flip(e: Estimate, most: int = 1 << 40) -> Flip | None:
-    """The smallest number of extra votes for the runner-up over the leader after which it scores higher.
+def _compute_vote_meat(e: Estimate, squares: Squares) -> F8:
+    """Single votes: all votes of a pair with one outcome have the same gradient, times their weight."""
+    pair = np.arange(len(e.contests.first))
+    total = np.zeros((len(e.inverse_hessian),) * 2)
+    for slopes, square in zip(_outcome_slopes(e, pair), squares, strict=True):
+        g = _build_gradients(e, *slopes, pair, pair)
+        total += (g.T @ (g * square[:, None])).toarray()
+    return total
 
-    All are wins of the second item over the first, each of weight 1, and all scores are fitted again. Every
-    such vote moves the two scores toward each other, so bisection finds the number; None with fewer than two
-    items, or if `most` votes do not suffice.
+
+def _compute_cluster_meat(e: Estimate, clusters: Clusters) -> F8:
+    """Whole clusters, each corrected for its leverage."""
+    slopes = _compute_slopes(e, *clusters[2:], clusters.pair)
+    g = _build_gradients(e, *slopes, clusters.pair, _cluster_of_row(clusters))
+    left = 1 - _compute_vote_shares(e, clusters).data
+    # 0 if one cluster has all votes of an item: then no correction exists
+    g.data /= np.sqrt(np.where(left > 0, left, 1.0))
+    return np.asarray((g.T @ g).toarray(), np.float64)
+
+
+def count_effective_clusters(e: Estimate, clusters: Clusters) -> F8:
+    """Effective number of clusters per item: one over the sum of squared shares of its votes."""
+    share = _compute_vote_shares(e, clusters)
+    squared = np.bincount(share.indices, weights=share.data**2, minlength=len(e))[: len(e)]
+    return np.asarray(1 / np.maximum(squared, 1e-300), np.float64)
+
+
+def compute_dispersion(
+    e: Estimate, pair: I8, cluster: I8, sums: tuple[F8, F8, F8], squares: Squares, unit: I8 | None = None
+) -> float:
+    """How much more the votes of a cluster vary together than independent votes: 1 if they are independent.
+
+    The mean over the core items of the squared cluster gradients, divided by what is expected from single
+    votes (or from the `unit` of each row). Scores are fitted, so the expectation is reduced by the leverage.
     """
-    if len(e) < 2:
-        return None
-    leader, challenger = e.order[:2].tolist()
+    d = _compute_slopes(e, *sums, pair)[0]
+    together = _build_matrix(e, (d, -d), pair, cluster)
+    if unit is None:
+        slopes = np.array([slope for slope, _ in _outcome_slopes(e, pair)])
+        columns = (np.array(squares) * slopes**2, np.array(sums), np.array(squares))
+        apart, total, square = (
+            _build_matrix(e, (by_row, by_row), pair, cluster).data
+            for by_row in (c.sum(axis=0) for c in columns)
+        )
+        votes = total**2 / square
+    else:
+        apart, votes = _square_by_unit(e, d, pair, cluster, unit)
+    item = together.indices
+    by_item = np.bincount(item, weights=apart, minlength=len(e))
+    counted = e.core[item] & (by_item[item] > 0)
+    own, item, votes = apart[counted], item[counted], votes[counted]
+    expected = own * (1 - own / by_item[item] * (1 - 1 / votes))
+    seen = float((together.data[counted] ** 2 / by_item[item]).sum())
+    wanted = float((expected / by_item[item]).sum())
+    return seen / wanted if wanted > 0 else 1.0
 
-    def is_ahead(votes: int) -> bool:
-        extra = add_votes(e.contests, challenger, leader, votes)
-        scores = drawing.refit_contests(extra, e.solution, 1e-10).scores
-        return bool(scores[challenger] - scores[leader] > NEAR)
 
-    low, high = 0, 1
-    while not is_ahead(high):
-        low, high = high, high * 4
-        if high > most:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_ahead(middle) else (middle, high)
-    return Flip(high, leader, challenger)
+def _square_by_unit(e: Estimate, d: F8, pair: I8, cluster: I8, unit: I8) -> tuple[F8, F8]:
+    """Per cluster and item that meet: sum of the squared gradients of its units, and their number."""
+    from scipy.sparse import csr_array
+
+    alone = _build_matrix(e, (d, -d), pair, unit)
+    of_unit = np.zeros(alone.shape[0], np.int64)
+    of_unit[unit] = cluster
+    place = np.repeat(of_unit, np.diff(alone.indptr)), alone.indices
+    shape = int(cluster.max(initial=0)) + 1, len(e)
+    apart, votes = (csr_array((c, place), shape=shape).data for c in (alone.data**2, np.ones(alone.nnz)))
+    return apart, votes
 
 
-def add_votes(contests: Contests, winner: int, loser: int, votes: float) -> Contests:
-    """The contests of one query with additional votes for one item over another."""
-    low, high = min(winner, loser), max(winner, loser)
-    size = int(contests.starts[-1])
-    keys = contests.first.astype(np.int64) * size + contests.second
-    at = int(np.searchsorted(keys, low * size + high))
-    if at == len(keys) or keys[at] != low * size + high or contests.side is not None:
-        insert = {"first": low, "second": high, "won": 0.0, "lost": 0.0, "tied": 0.0, "side": 0.0}
-        columns: dict[str, Any] = {
-            n: np.insert(getattr(contests, n), at, v)
-            for n, v in insert.items()
-            if getattr(contests, n) is not None
-        }
-        contests = contests._replace(pair_starts=np.array([0, len(keys) + 1]), **columns)
-    name = "won" if winner == low else "lost"
-    count = getattr(contests, name).copy()
-    count[at] += votes
-    return contests._replace(**{name: count})
+def _outcome_slopes(e: Estimate, pair: I8) -> list[tuple[F8, F8]]:
+    """Per row: slopes of one vote for first, for second and for neither."""
+    one, none = np.ones(len(pair)), np.zeros(len(pair))
+    counts = (one, none, none), (none, one, none), (none, none, one)
+    return [_compute_slopes(e, won, lost, tied, pair) for won, lost, tied in counts]
+
+
+def _compute_slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple[F8, F8]:
+    """Per row: derivatives of the negative log likelihood by the difference, and by the width of ties."""
+    c, s = e.contests, e.solution
+    problem = choice.build_query_problem(c, 0, s.model, s.component)
+    gap = (s.scores[c.first] - s.scores[c.second])[pair]
+    if c.side is not None:
+        gap = gap + c.side[pair] * s.extra["advantage"][0]
+    width = float(s.extra["width"][0]) if problem.widths else 0.0
+    half = tied / 2 if s.model.half else 0.0
+    found = compute_terms(problem.model.kind, gap, width, won + half, lost + half, tied)
+    return found.d, found.e
+
+
+def _build_gradients(e: Estimate, d: F8, width: F8, pair: I8, row: I8) -> Any:
+    """Rows x unknowns, as a sparse matrix: contribution of each row's votes to the gradient."""
+    side = e.contests.side
+    return _build_matrix(e, (d, -d, width, d if side is None else d * side[pair]), pair, row)
+
+
+def _compute_vote_shares(e: Estimate, clusters: Clusters) -> Any:
+    """Clusters x unknowns, laid out like their gradients: the cluster's share of each item's votes."""
+    total = clusters.won + clusters.lost + clusters.tied
+    votes = _build_matrix(e, (total,) * 4, clusters.pair, _cluster_of_row(clusters))
+    votes.data /= np.bincount(votes.indices, weights=votes.data)[votes.indices]
+    return votes
+
+
+def _build_matrix(e: Estimate, values: tuple[F8, ...], pair: I8, row: I8) -> Any:
+    """Rows x items, as a sparse matrix, from values of first and second.
+
+    With values of the width of ties and the advantage too: rows x unknowns, as far as the model has these.
+    """
+    from scipy.sparse import csr_array
+
+    c, columns, size = e.contests, len(e), len(pair)
+    parts = [(values[0], c.first[pair]), (values[1], c.second[pair])]
+    if len(values) > 2:
+        columns = len(e.inverse_hessian)
+        if columns > len(e) + (c.side is not None):
+            parts.append((values[2], np.full(size, len(e))))
+        if c.side is not None:
+            parts.append((values[3], np.full(size, columns - 1)))
+    data, column = (np.concatenate(part) for part in zip(*parts, strict=True))
+    shape = int(row.max(initial=0)) + 1, columns
+    return csr_array((data, (np.tile(row, len(parts)), column)), shape=shape)
+
+
+def _cluster_of_row(clusters: Clusters) -> I8:
+    return np.repeat(np.arange(len(clusters.starts) - 1), np.diff(clusters.starts))

@@ -15,7 +15,6 @@ import numpy as np
 
 from podium.analysis.leaderboard import inference as u
 from podium.analysis.leaderboard.tally import SamplingUnit, Tally, WeightMeaning
-from podium.analysis.leaderboard.vote_gradients import compute_dispersion, count_effective_clusters
 from podium.kernels.bootstrap import Clusters, Squares
 from podium.kernels.dispatch import F8, I8
 
@@ -97,7 +96,9 @@ def _measure_dispersions(
         label = tally.cluster_labels(name, groups)
         assert label is not None
         if (label != label[0]).any():
-            found[name] = compute_dispersion(e, pair, label, tally.sums, tally.weight_squares(meaning), unit)
+            found[name] = u.compute_dispersion(
+                e, pair, label, tally.sums, tally.weight_squares(meaning), unit
+            )
     return found
 
 
@@ -106,7 +107,7 @@ def _build_sampling(
 ) -> VoteSampling:
     if clusters is not None:
         # scores bounded only by the prior have known errors
-        return VoteSampling(clusters, None, np.where(e.core, count_effective_clusters(e, clusters), np.inf))
+        return VoteSampling(clusters, None, np.where(e.core, u.count_effective_clusters(e, clusters), np.inf))
     squares = tally.pair_squares(meaning, sides=sides) if meaning == "importance" else None
     return VoteSampling(None, squares, np.full(len(e), np.inf))
 

@@ -8,17 +8,18 @@ is what remains after the information about the items is removed, and if little 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium.analysis.leaderboard.active_sampling import compute_outcome_probabilities
-from podium.analysis.leaderboard.inference import Estimate
+from podium.analysis.leaderboard.score_estimate import Estimate, compute_outcome_probabilities
 from podium.analysis.leaderboard.tally import Tally
 from podium.data.ids import Id
 from podium.evaluate.significance import holm
 from podium.kernels.dispatch import F8, I8
+from podium.kernels.grouping import number_rows, sum_rows
 
 __all__ = [
     "Agreement",
@@ -26,7 +27,6 @@ __all__ = [
     "PositionBias",
     "compute_agreement",
     "compute_expected_shares",
-    "compute_vote_shares",
     "estimate_bias_by_judge",
     "estimate_position_bias",
     "find_one_sided_judges",
@@ -66,14 +66,6 @@ class PositionBias(NamedTuple):
     def z(self) -> float:
         """Distance from 0 in standard errors."""
         return self.advantage / self.error
-
-
-def compute_vote_shares(tally: Tally) -> F8:
-    """Share of the votes per expert."""
-    total = tally.won + tally.lost + tally.tied
-    return np.asarray(
-        np.bincount(tally.expert, weights=total, minlength=len(tally.experts)) / total.sum(), np.float64
-    )
 
 
 def compute_expected_shares(e: Estimate, tally: Tally) -> F8:
@@ -187,14 +179,13 @@ def estimate_bias_by_judge(tally: Tally, e: Estimate) -> list[PositionBias]:
     return found
 
 
-def find_one_sided_judges(tally: Tally, e: Estimate) -> list[OneSidedJudge]:
+def find_one_sided_judges(tally: Tally, effects: Sequence[PositionBias]) -> list[OneSidedJudge]:
     """Judges who nearly always vote for the item shown first (or second), most votes first.
 
-    Only where the items do not explain it, see `estimate_bias_by_judge`.
+    Only where the items do not explain it; `effects` are those of `estimate_bias_by_judge`.
     """
     from scipy.special import ndtr
 
-    effects = estimate_bias_by_judge(tally, e)
     some = [code for code, effect in enumerate(effects) if effect.is_known]
     p = holm(2 * ndtr(-np.abs([effects[code].z for code in some])))
     flagged = [
@@ -253,18 +244,14 @@ def _collect_answers(tally: Tally, e: Estimate, codes: I8) -> _JudgeAnswers:
     row = np.full(len(tally.experts), -1)
     row[codes] = np.arange(len(codes))
     kept = np.flatnonzero(row[tally.expert] >= 0)
-    question = (tally.query * len(tally.items) + tally.first) * len(tally.items) + tally.second
-    questions, column = np.unique(question[kept], return_inverse=True)
-    cell, which = np.unique(row[tally.expert[kept]] * len(questions) + column, return_inverse=True)
-    columns = (
-        tally.won + tally.tied / 2,
-        tally.won + tally.lost + tally.tied,
-        compute_expected_shares(e, tally),
+    (query, _, _), question = number_rows(tally.query[kept], tally.first[kept], tally.second[kept])
+    columns = (tally.won + tally.tied / 2, sum(tally.sums), compute_expected_shares(e, tally))
+    ones = np.ones(len(kept))
+    at, (half, total, wanted, rows) = sum_rows(
+        (row[tally.expert[kept]], question), (*(np.asarray(c)[kept] for c in columns), ones)
     )
-    half, total, wanted = (np.bincount(which, weights=c[kept]) for c in columns)
-    at = (cell // len(questions), cell % len(questions))
     share = half / total
-    return _JudgeAnswers(at, (len(codes), len(questions)), share, share - wanted / np.bincount(which))
+    return _JudgeAnswers((at[0], at[1]), (len(codes), len(query)), share, share - wanted / rows)
 
 
 def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
@@ -275,9 +262,7 @@ def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
     """
     if tally.listed and len(tally.queries) < SHARED:
         return None  # contests of one list are correlated and reveal little about copies
-    total = tally.won + tally.lost + tally.tied
-    votes = np.bincount(tally.expert, weights=total, minlength=len(tally.experts))
-    codes = np.sort(np.argsort(-votes, kind="stable")[:MOST_JUDGES])
+    codes = np.sort(np.argsort(-tally.count_by_expert(), kind="stable")[:MOST_JUDGES])
     given = _collect_answers(tally, e, codes)
     asked, off = given.to_matrix(np.ones(len(given.share))), given.to_matrix(given.off)
     shared = _to_dense(asked @ asked.T)

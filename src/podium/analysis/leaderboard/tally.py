@@ -14,15 +14,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podium.analysis.leaderboard.inference import MOST_ITEMS
+from podium.analysis.leaderboard.score_estimate import MOST_ITEMS
 from podium.core.errors import InputError, ParameterError
 from podium.data.ids import Id, Ids, code_ids
 from podium.data.preferences import Preferences
-from podium.kernels import segments
 from podium.kernels.bootstrap import Clusters, Squares
-from podium.kernels.contest_scores import Contests, count_contests
-from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.pairwise_votes import Votes
+from podium.kernels.contest_counts import (
+    Contests,
+    PairVotes,
+    expand_lists,
+    group_votes_by_pair,
+    orient_votes,
+)
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.grouping import number_rows, sum_by_group, sum_rows
+from podium.methods.majority import collect_votes
 
 __all__ = ["SamplingUnit", "Tally", "WeightMeaning", "check_items"]
 
@@ -65,19 +71,21 @@ class Tally:
     @classmethod
     def from_preferences(cls, preferences: Preferences) -> Tally:
         """All pairwise preferences in lists and comparisons."""
-        index = preferences.index
+        index, v = preferences.index, preferences.comparisons
         item = code_ids(index.items.tolist(), "item").with_sorted_ids()
         query = code_ids(index.queries.tolist(), "query").with_sorted_ids()
-        tables = [t for t in (_comparison_rows(preferences), _list_pair_rows(preferences)) if len(t[0])]
-        if not tables:
+        side = np.zeros(len(v), np.int64) if v.side is None else v.side
+        columns = [(v.winner, v.loser, v.tie, v.weight, side, v.expert, v.query_of_row)]
+        if preferences.lists.rows:
+            columns.append(_list_columns(preferences))
+        winner, loser, tie, weight, side, expert, of_query = map(np.concatenate, zip(*columns, strict=True))
+        if not len(winner):
             raise InputError("there are no votes", remedy="a leaderboard needs lists or comparisons")
-        rows = _concat_columns(tables)
-        rows |= {"query": query.codes[rows["query"]]}
-        rows |= {name: item.codes[rows[name]] for name in ("first", "second")}
-        weight, listed = preferences.comparisons.weight, bool(preferences.lists.rows)
-        fractional = bool((weight != np.rint(weight)).any())
-        ids = item.ids, preferences.experts, query.ids
-        return cls(*ids, **_merge_equal_rows(rows), listed=listed, fractional=fractional)
+        votes = orient_votes(item.codes[winner], item.codes[loser], tie, weight, side=side)
+        squares = (column * column for column in votes[4:])
+        rows = _sum_columns(expert, query.codes[of_query], *votes[1:], *squares)
+        listed, fractional = bool(preferences.lists.rows), bool((v.weight != np.rint(v.weight)).any())
+        return cls(item.ids, preferences.experts, query.ids, **rows, listed=listed, fractional=fractional)
 
     @property
     def votes(self) -> float:
@@ -104,13 +112,13 @@ class Tally:
             parts.append((*places, t.side, *t.sums, *t.weight_squares("importance")))
         items, experts, queries = ids
         marks = {name: getattr(self, name) or getattr(other, name) for name in MARKS}
-        return Tally(items, experts, queries, **_merge_equal_rows(_concat_columns(parts)), **marks)
+        rows = _sum_columns(*map(np.concatenate, zip(*parts, strict=True)))
+        return Tally(items, experts, queries, **rows, **marks)
 
     def pool_queries(self) -> Tally:
         """The same votes pooled over queries: one row per observed pair."""
-        rows = {name: getattr(self, name) for name in COLUMNS}
-        rows["query"] = np.zeros_like(self.query)
-        return replace(self, queries=Ids(["all"]), **_merge_equal_rows(rows))
+        expert, _, *rest = (getattr(self, name) for name in COLUMNS)
+        return replace(self, queries=Ids(["all"]), **_sum_columns(expert, np.zeros_like(self.query), *rest))
 
     def drop_unplayed_items(self) -> tuple[Tally, list[Id]]:
         """The tally without items that have no votes, and those items."""
@@ -176,28 +184,18 @@ class Tally:
 
     def to_contests(self, *, sides: bool = False) -> Contests:
         """All votes as the contests of one query; with `sides`, split by which item was shown first."""
-        size = len(self.items)
-        pair = self._pair_keys(sides)
-        unique, which = np.unique(pair, return_inverse=True)
-        won, lost, tied = (
-            np.asarray(np.bincount(which, weights=c, minlength=len(unique)), np.float64)
-            for c in (self.won, self.lost, self.tied)
-        )
-        key, side = (unique // 3, (unique % 3 - 1).astype(np.float64)) if sides else (unique, None)
-        first, second = (key // size).astype(np.int32), (key % size).astype(np.int32)
-        ends = np.array([0, size]), np.array([0, len(unique)])
-        return Contests(*ends, first, second, won, lost, tied, side)
+        rows = PairVotes(self.expert, self.first, self.second, self.side, *self.sums)
+        return group_votes_by_pair(np.array([0, len(self.items)]), rows, sides=sides)
 
-    def _pair_keys(self, sides: bool) -> I8:
-        pair = self.first * len(self.items) + self.second
-        return pair * 3 + self.side + 1 if sides else pair
+    def pair_of_row(self, sides: bool = False) -> I8:
+        """Per row, the number of its pair among the contests made with the same `sides`."""
+        return number_rows(self.first, self.second, *([self.side + 1] if sides else []))[1]
 
     def pair_squares(self, meaning: WeightMeaning, *, sides: bool = False) -> Squares:
         """Sums of squared weights by pair, for contests made with the same `sides`."""
         pair = self.pair_of_row(sides)
-        return Squares(
-            *(np.asarray(np.bincount(pair, weights=c), np.float64) for c in self.weight_squares(meaning))
-        )
+        count = int(pair.max(initial=-1)) + 1
+        return Squares(*(sum_by_group(pair, c, count) for c in self.weight_squares(meaning)))
 
     def cluster_labels(self, over: SamplingUnit, groups: I8 | None = None) -> I8 | None:
         """Per row, the number of its sampling unit; None if every vote is its own.
@@ -226,8 +224,7 @@ class Tally:
     @functools.cached_property
     def _cell_of_row(self) -> I8:
         """Per row, the number of its expert, query and two items."""
-        voice = _encode_keys(self.expert * len(self.queries) + self.query)[1]
-        return _encode_keys((voice * len(self.items) + self.first) * len(self.items) + self.second)[1]
+        return number_rows(self.expert, self.query, self.first, self.second)[1]
 
     def build_clusters(
         self, over: SamplingUnit, *, sides: bool = False, groups: I8 | None = None
@@ -246,23 +243,18 @@ class Tally:
         starts = np.searchsorted(which[order], np.arange(len(number) + 1))
         return Clusters(starts, self.pair_of_row(sides)[order], *(c[order] for c in self.sums))
 
-    def pair_of_row(self, sides: bool = False) -> I8:
-        """Per row, the number of its pair among the contests made with the same `sides`."""
-        return np.asarray(np.unique(self._pair_keys(sides), return_inverse=True)[1], np.int64)
+    def count_by_expert(self) -> F8:
+        """Weight of the votes per expert."""
+        return sum_by_group(self.expert, self.won + self.lost + self.tied, len(self.experts))
 
     def count_by_item(self) -> tuple[F8, F8, F8]:
         """Wins, losses and ties per item."""
         size = len(self.items)
-
-        def sum_by_item(of_first: F8, of_second: F8) -> F8:
-            a = np.bincount(self.first, weights=of_first, minlength=size)
-            return np.asarray(a + np.bincount(self.second, weights=of_second, minlength=size), np.float64)
-
-        return (
-            sum_by_item(self.won, self.lost),
-            sum_by_item(self.lost, self.won),
-            sum_by_item(self.tied, self.tied),
+        columns = (self.won, self.lost), (self.lost, self.won), (self.tied, self.tied)
+        wins, losses, ties = (
+            sum_by_group(self.first, a, size) + sum_by_group(self.second, b, size) for a, b in columns
         )
+        return wins, losses, ties
 
 
 def check_items(preferences: Preferences) -> None:
@@ -281,62 +273,19 @@ def check_items(preferences: Preferences) -> None:
         )
 
 
-def _comparison_rows(p: Preferences) -> tuple[Any, ...]:
-    """Expert, query, slots, side, outcome and its square of each comparison, lower slot first."""
-    v = p.comparisons
-    swap = v.winner > v.loser
-    side = np.zeros(len(v), np.int64) if v.side is None else v.side.astype(np.int64)
-    win = np.where(v.tie, 0.0, v.weight)
-    first, second = np.minimum(v.winner, v.loser), np.maximum(v.winner, v.loser)
-    sums = (np.where(swap, 0.0, win), np.where(swap, win, 0.0), np.where(v.tie, v.weight, 0.0))
-    return (
-        v.expert.astype(np.int64),
-        v.query_of_row,
-        first.astype(np.int64),
-        second.astype(np.int64),
-        np.where(swap, -side, side),
-        *sums,
-        *(c * c for c in sums),
-    )
-
-
-def _list_pair_rows(p: Preferences) -> tuple[Any, ...]:
-    """The same for every two items that a list orders: each list counts as its own query."""
-    t, below = p.lists, p.unlisted == "below"
-    lengths = t.lengths
-    sizes = p.index.sizes[t.query_of_list] if below else lengths
+def _list_columns(p: Preferences) -> tuple[Any, ...]:
+    """Winner, loser, tie, weight, side, expert and query of each vote that the lists imply."""
+    lists = p.lists
+    lengths = lists.lengths
+    sizes = p.index.sizes[lists.query_of_list] if p.unlisted == "below" else lengths
     if float((lengths * (sizes - lengths / 2)).sum()) > MOST_PAIRS:
         raise InputError(
             f"the lists expand to more than {MOST_PAIRS:,} comparisons of two items",
             remedy="keep only the top of the lists",
         )
-    slots = segments.offsets(sizes)
-    base = p.index.starts[t.query_of_list]
-    slot_of = t.item.astype(np.int64)
-    item = np.arange(t.rows)
-    if below:
-        item = slot_of + np.repeat(slots[:-1] - base, lengths)
-        slot_of = np.repeat(base - slots[:-1], sizes) + np.arange(int(slots[-1]))
-    none, lists = np.zeros(0, np.int32), len(t)
-    no_votes = (np.zeros(lists + 1, np.int64), none, none, np.zeros(0, np.bool_), np.zeros(0))
-    own = Votes(
-        slots, np.arange(lists + 1), t.starts, item.astype(np.int32), t.rank, np.ones(lists), *no_votes, below
-    )
-    met = count_contests(own)
-    which = np.repeat(np.arange(lists), np.diff(met.pair_starts))
-    first, second = slot_of[met.first], slot_of[met.second]
-    swap = first > second
-    won, lost = np.where(swap, met.lost, met.won), np.where(swap, met.won, met.lost)
-    first, second = np.minimum(first, second), np.maximum(first, second)
-    side = np.zeros(len(first), np.int64)
-    return (
-        t.expert[which].astype(np.int64),
-        t.query_of_list[which],
-        first,
-        second,
-        side,
-        *(won, lost, met.tied) * 2,
-    )
+    winner, loser, tie, source = expand_lists(collect_votes(p, np.ones(len(p.experts)))[0])
+    weight, side = np.ones(len(source)), np.zeros(len(source), np.int64)
+    return winner, loser, tie, weight, side, lists.expert[source], lists.query_of_list[source]
 
 
 def _check_id_types(ids: Ids, name: str) -> None:
@@ -350,30 +299,7 @@ def _check_id_types(ids: Ids, name: str) -> None:
         )
 
 
-def _concat_columns(parts: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    return dict(zip(COLUMNS, map(np.concatenate, zip(*parts, strict=True)), strict=True))
-
-
-def _merge_equal_rows(rows: dict[str, Any]) -> dict[str, Any]:
-    """Merge equal rows, sorted by their columns."""
-    expert, query, first, second, side, *sums = rows.values()
-    queries, items = int(query.max(initial=0)) + 1, int(second.max(initial=0)) + 1
-    cells, cell = _encode_keys(expert * queries + query)
-    key = ((cell * items + first) * items + second) * 3 + side + 1
-    keys, which = _encode_keys(key)
-    totals = [np.asarray(np.bincount(which, weights=c, minlength=len(keys)), np.float64) for c in sums]
-    pair = keys // 3
-    of = cells[pair // items // items]
-    found = (of // queries, of % queries, pair // items % items, pair % items, keys % 3 - 1, *totals)
-    return dict(zip(COLUMNS, found, strict=True))
-
-
-def _encode_keys(key: I8) -> tuple[I8, I8]:
-    """Distinct values in order, and the number of each row's value; by marking if the values are small."""
-    top = int(key.max(initial=0)) + 1
-    if top > 4 * len(key) + 1000:
-        distinct, which = np.unique(key, return_inverse=True)
-        return distinct, which
-    there: B1 = np.zeros(top, np.bool_)
-    there[key] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[key]
+def _sum_columns(expert: I8, query: I8, first: I8, second: I8, side: I8, *values: F8) -> dict[str, Any]:
+    """The columns of a tally: equal rows merged, in order."""
+    (*keys, shown), sums = sum_rows((expert, query, first, second, side + 1), values)
+    return dict(zip(COLUMNS, (*keys, shown - 1, *sums), strict=True))

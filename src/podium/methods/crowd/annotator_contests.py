@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import ranking_measures, segments
+from podium.kernels.contest_counts import orient_votes
 from podium.kernels.dispatch import F8, I8
+from podium.kernels.grouping import number_rows, sum_by_group, sum_rows
 from podium.kernels.pairwise_votes import count_items_above
 from podium.kernels.poisson_binomial import OpponentTable
 
@@ -140,7 +141,7 @@ def _compute_unjudged_chances(preferences: Preferences, weights: F8, level: I8, 
     order = rated[np.lexsort((lists.score[rated], query[rated]))]
     share = np.full(lists.rows, np.nan)
     share[order] = _shares_below(query[order], lists.score[order], weight[order])
-    mean = _sum_by_group(level, share, len(head)) / np.maximum(count, 1)
+    mean = sum_by_group(level, share, len(head)) / np.maximum(count, 1)
     return np.where(np.isnan(mean), ranked, mean)
 
 
@@ -152,8 +153,8 @@ def _shares_below(query: I8, score: F8, weight: F8) -> F8:
     value = np.cumsum(new | np.concatenate(([True], score[1:] != score[:-1]))) - 1
     which = np.cumsum(new) - 1
     at_value, total = (
-        _sum_by_group(value, weight, int(value[-1]) + 1),
-        _sum_by_group(which, weight, int(which[-1]) + 1),
+        sum_by_group(value, weight, int(value[-1]) + 1),
+        sum_by_group(which, weight, int(which[-1]) + 1),
     )
     of_value = which[np.flatnonzero(np.diff(value, prepend=-1))]
     upto = np.cumsum(at_value) - (np.cumsum(total) - total)[of_value]
@@ -163,36 +164,27 @@ def _shares_below(query: I8, score: F8, weight: F8) -> F8:
 
 def _from_votes(preferences: Preferences, *, direct: bool) -> _SourceContests:
     """Votes: an expert's majority on each pair; a row is an item that it compared with others."""
-    votes, slots = preferences.comparisons, max(len(preferences.index.items), 1)
-    experts = max(len(preferences.experts), 1)
-    said, of_vote = np.unique(votes.query_of_row * experts + votes.expert, return_inverse=True)
-    low, high = (f(votes.winner, votes.loser).astype(np.int64) for f in (np.minimum, np.maximum))
-    sign = np.where(votes.tie, 0.0, np.where(votes.winner == low, 1.0, -1.0))
-    pair, which = np.unique((of_vote * slots + low) * slots + high, return_inverse=True)
-    net = _sum_by_group(which, sign * votes.weight, len(pair))
-    group, low, high = pair // slots // slots, pair // slots % slots, pair % slots
-    row_of, row = np.unique(np.concatenate((group * slots + low, group * slots + high)), return_inverse=True)
+    votes = preferences.comparisons
+    (query, expert), of_vote = number_rows(votes.query_of_row, votes.expert)
+    rows = orient_votes(votes.winner, votes.loser, votes.tie, votes.weight, of_vote)
+    (group, low, high), (for_low, for_high) = sum_rows(rows[:3], (rows.won, rows.lost))
+    net = for_low - for_high
+    both = np.concatenate((group, group)), np.concatenate((low, high))
+    (of_row, slot), row = number_rows(*both)
     clear = np.concatenate((net, net)) != 0
-    mine, met, won = row[clear], np.roll(row, len(pair))[clear], np.concatenate((net, -net))[clear]
+    mine, met, won = row[clear], np.roll(row, len(net))[clear], np.concatenate((net, -net))[clear]
     order = np.lexsort((met, mine))
     mine, met, won = mine[order], met[order], np.sign(won[order])
-    wins, contests = _sum_by_group(mine, won > 0, len(row_of)), np.bincount(mine, minlength=len(row_of))
+    wins, contests = sum_by_group(mine, won > 0, len(slot)), np.bincount(mine, minlength=len(slot))
     own, value = (0.0 * wins, -won) if direct else (wins, wins[met])
     ends = np.cumsum(contests)
-    uneven = _sum_by_group(mine, value != own[mine], len(row_of)).astype(np.int64)
+    uneven = sum_by_group(mine, value != own[mine], len(slot)).astype(np.int64)
     ones = np.ones(len(met), np.int64)
-    of_row = row_of // slots
-    rows = ContestRows(of_row, own, ends - contests, ends, value, ones, uneven, (wins + 1) / (contests + 2))
-    judged = np.bincount(of_row, minlength=len(said))
+    table = ContestRows(of_row, own, ends - contests, ends, value, ones, uneven, (wins + 1) / (contests + 2))
+    judged = np.bincount(of_row, minlength=len(expert))
     keep, up = net != 0, net > 0
     pairs = np.where(up, low, high)[keep], np.where(up, high, low)[keep], group[keep]
-    mapped = said % experts, said // experts, np.arange(len(row_of)), row_of % slots, _NONE
-    return _SourceContests(rows, judged, (*mapped, *pairs))
-
-
-def _sum_by_group(which: I8, weights: npt.NDArray[Any], count: int) -> F8:
-    """Sums by group; floats even when empty."""
-    return np.bincount(which, weights=weights, minlength=count).astype(np.float64, copy=False)
+    return _SourceContests(table, judged, (expert, query, np.arange(len(slot)), slot, _NONE, *pairs))
 
 
 # -- agreement ---------------------------------------------------------------------------------------------
@@ -209,7 +201,7 @@ def count_agreeing_pairs(
     known = (a >= 0) & (b >= 0)
     groups = len(answers.expert)
     counted = known & (a < b), known & (a > b), known
-    agree, against, total = (_sum_by_group(answers.pair_group, w, groups) for w in counted)
+    agree, against, total = (sum_by_group(answers.pair_group, w, groups) for w in counted)
     for sums, more in zip((agree, against, total), _count_list_agreement(preferences, place), strict=True):
         sums[: len(more)] += more
     return agree, against, total
@@ -232,7 +224,7 @@ def _count_list_agreement(preferences: Preferences, place: I8) -> list[F8]:
     if preferences.unlisted == "below":
         more = _count_unlisted_agreement(preferences, place, kept, starts)
         found = [f + m for f, m in zip(found, more, strict=True)]
-    return [_sum_by_group(of_row, f, len(lists)) for f in found]
+    return [sum_by_group(of_row, f, len(lists)) for f in found]
 
 
 def _count_unlisted_agreement(preferences: Preferences, place: I8, kept: I8, starts: I8) -> tuple[I8, I8, I8]:

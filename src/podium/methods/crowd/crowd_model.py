@@ -17,16 +17,17 @@ from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.kernels.annotator_em import AccuracyModel, AnnotatorVotes, build_annotator_votes
+from podium.kernels.annotator_em import AccuracyModel, AnnotatorVotes, FixedPoint, build_annotator_votes
 from podium.kernels.dispatch import F8, I8
-from podium.methods.base import ALL_FORMS, Aggregator, Tags
+from podium.kernels.ordering import FLOOR
+from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
+from podium.methods.choice import TIE
 from podium.methods.costs import Cost, check_costs, count_list_pairs
 from podium.methods.input_checks import check_forms
 from podium.methods.majority import collect_votes
 
 __all__ = ["TIE", "CrowdModel", "CrowdVotes", "collect_crowd_votes"]
 
-TIE = 1e-9  # scores closer than this fraction of the largest one are ties
 PAIR_BYTES = 220  # peak memory per pair of items of one list (measured)
 NO_JUDGEMENTS = (
     "keep the top of the lists, or use mpm with adherence=True, which does not expand lists into pairs"
@@ -111,6 +112,21 @@ class CrowdModel(Aggregator):
         votes = np.bincount(expert, heard, experts)
         mean = np.bincount(expert, heard * quality, experts) / np.where(votes > 0, votes, 1.0)
         return np.asarray(np.where(votes > 0, mean, self.right / (self.right + self.wrong)), np.float64)
+
+    def _build_em_outcome(
+        self, scores: F8, end: FixedPoint, quality: F8, *, magnitude: float = 0.0, floor: float = FLOOR
+    ) -> Outcome:
+        return Outcome(
+            scores,
+            tolerance=TIE,
+            floor=floor,
+            magnitude=magnitude,
+            converged=end.converged,
+            iterations=end.steps,
+            objective=end.objective,
+            notes=() if end.converged else (f"stopped after {end.steps} EM steps",),
+            expert_weights=quality,
+        )
 
 
 def judgement_costs(preferences: Preferences) -> list[Cost]:

@@ -16,6 +16,7 @@ from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.kernels import poisson_binomial
 from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.grouping import sum_by_group
 from podium.kernels.ordering import rank_order
 from podium.kernels.pairwise_votes import whole_weights
 from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
@@ -123,7 +124,7 @@ class CrowdAgg(Aggregator):
         answers = self._collect_contests(preferences, np.ones(len(preferences.experts)))
         agree, against, _ = count_agreeing_pairs(preferences, answers, place)
         agree, decided = (
-            _sum_by_expert(answers, n, len(preferences.experts)) for n in (agree, agree + against)
+            sum_by_group(answers.expert, n, len(preferences.experts)) for n in (agree, agree + against)
         )
         if not decided.any():
             raise InputError(
@@ -212,7 +213,7 @@ class CrowdAgg(Aggregator):
         agree = (total + agree - against) / 2
         if self.quality == "pooled":
             count = len(preferences.experts)
-            agree, total = (_sum_by_expert(answers, n, count)[answers.expert] for n in (agree, total))
+            agree, total = (sum_by_group(answers.expert, n, count)[answers.expert] for n in (agree, total))
         right, decided = (n[answers.expert] for n in self._count_labeled_pairs(preferences))
         return self._posterior_mean(agree + right, total + decided)
 
@@ -222,8 +223,8 @@ class CrowdAgg(Aggregator):
             2
         ]
         count = len(preferences.experts)
-        total = _sum_by_expert(answers, pairs, count)
-        mean = _sum_by_expert(answers, pairs * eta, count) / np.where(total > 0, total, 1.0)
+        total = sum_by_group(answers.expert, pairs, count)
+        mean = sum_by_group(answers.expert, pairs * eta, count) / np.where(total > 0, total, 1.0)
         return np.where(total > 0, mean, self._posterior_mean(*self._count_labeled_pairs(preferences)))
 
     # -- scores ----------------------------------------------------------------------------------------------
@@ -261,10 +262,6 @@ class CrowdAgg(Aggregator):
             base = np.bincount(answers.query[:lists], weights=rest, minlength=len(index))
             scores += np.repeat(base, index.sizes)
         return scores, magnitude
-
-
-def _sum_by_expert(answers: AnnotatorContests, value: F8, count: int) -> F8:
-    return np.bincount(answers.expert, weights=value, minlength=count).astype(np.float64, copy=False)
 
 
 def check_discount(discount: Sequence[float] | Any) -> None:

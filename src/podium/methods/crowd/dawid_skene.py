@@ -81,11 +81,9 @@ class DawidSkene(CrowdModel):
         used = (right + wrong).reshape(3 if self.coins == "two" else 1, len(crowd.expert))
         total = used.sum(axis=0)
         mean = (used * quality.reshape(used.shape)).sum(axis=0) / np.where(total > 0, total, 1.0)
-        return self._build_outcome(
-            _compute_expected_wins(crowd.said, truth),
-            found,
-            self._average_quality(crowd.expert, crowd.heard, mean, len(weights)),
-        )
+        by_expert = self._average_quality(crowd.expert, crowd.heard, mean, len(weights))
+        scores = _compute_expected_wins(crowd.said, truth)
+        return self._build_em_outcome(scores, found, by_expert, floor=1.0)
 
     def _build_sided_model(
         self, preferences: Preferences, crowd: CrowdVotes, weights: F8
@@ -127,7 +125,8 @@ class DawidSkene(CrowdModel):
         quality = (np.diagonal(table, axis1=1, axis2=2) * share).sum(axis=1)
         votes = np.bincount(given.group, minlength=len(expert)).astype(np.float64)
         by_expert = self._average_quality(expert, votes, quality, len(weights))
-        return self._build_outcome(truth @ values, found, by_expert, float(np.abs(values).max(initial=0.0)))
+        largest = float(np.abs(values).max(initial=0.0))
+        return self._build_em_outcome(truth @ values, found, by_expert, magnitude=largest, floor=1.0)
 
     def _encode_levels(self, ratings: F8) -> tuple[F8, I8]:
         """The distinct ratings, and the index of every rating among them."""
@@ -153,21 +152,6 @@ class DawidSkene(CrowdModel):
                 if truth in place and said in place:
                     tables[group, place[truth], place[said]] += count
         return tables
-
-    def _build_outcome(
-        self, scores: F8, found: annotator_em.FixedPoint, quality: F8, magnitude: float = 0.0
-    ) -> Outcome:
-        return Outcome(
-            scores,
-            tolerance=TIE,
-            floor=1.0,
-            magnitude=magnitude,
-            converged=found.converged,
-            iterations=found.steps,
-            objective=found.objective,
-            notes=() if found.converged else (f"stopped after {found.steps} EM steps",),
-            expert_weights=quality,
-        )
 
     # -- gold labels -----------------------------------------------------------------------------------------
 

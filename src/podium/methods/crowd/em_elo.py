@@ -7,18 +7,19 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from podium.core.params import Range, Tune
+from podium.core.params import Range
 from podium.data.preferences import Preferences
 from podium.kernels.annotator_em import compute_expected_elo, estimate_pair_truths
 from podium.kernels.dispatch import F8
 from podium.methods.base import Outcome
+from podium.methods.choice import EloScale
 from podium.methods.crowd.crowd_model import TIE, CrowdModel, collect_crowd_votes
 
 __all__ = ["EmElo"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EmElo(CrowdModel):
+class EmElo(EloScale, CrowdModel):
     """EM-Elo: the truth of every pair and the quality of annotators by EM, then Elo ratings from the truths.
 
     Every annotator reports the true order of a pair with its own probability. Every vote on a pair is then a
@@ -38,14 +39,6 @@ class EmElo(CrowdModel):
     citation = "Bashir, Anderton, Wu, Golbus, Pavlu & Aslam, SIGIR 2013"
     exempt: ClassVar = {"doubling": "twice as many independent votes also make the truths more certain"}
 
-    k: Annotated[
-        float,
-        Range(0, 1000, open_low=True),
-        Tune(1, 100, log=True),
-        "step size: points for a win with expected outcome 0",
-    ] = 32.0
-    scale: Annotated[float, Range(1e-6, 1e6), "rating difference that stands for odds of 10 to 1"] = 400.0
-    start: Annotated[float, Range(-1e6, 1e6), "initial rating of every item"] = 1500.0
     sure: Annotated[float, Range(0.5, 1), "smallest probability at which a pair counts as a match"] = 0.5
     tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of an annotator's log odds in a step"] = (
         1e-10
@@ -53,10 +46,9 @@ class EmElo(CrowdModel):
     max_iterations: Annotated[int, Range(1, 100_000_000), "maximum number of EM steps"] = 100_000
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        rate = float(np.log(10) / self.scale)
         if not self.quality:
             said = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
-            ratings = compute_expected_elo(said, said.won, said.lost, self.k, rate)
+            ratings = compute_expected_elo(said, said.won, said.lost, self.k, self.odds_per_point)
             return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k)
         crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
         coins = self._build_accuracy_model(preferences, crowd, weights)
@@ -65,14 +57,6 @@ class EmElo(CrowdModel):
         played = np.maximum(truth, 1 - truth) >= self.sure - 1e-9
         said = crowd.said
         votes = np.bincount(said.pair, (said.won + said.lost) * coins.weight[said.group], len(truth)) * played
-        ratings = compute_expected_elo(said, truth * votes, (1 - truth) * votes, self.k, rate)
-        return Outcome(
-            self.start + ratings,
-            tolerance=TIE,
-            magnitude=self.k,
-            converged=found.converged,
-            iterations=found.steps,
-            objective=found.objective,
-            notes=() if found.converged else (f"stopped after {found.steps} EM steps",),
-            expert_weights=self._average_quality(crowd.expert, crowd.heard, quality, len(weights)),
-        )
+        ratings = compute_expected_elo(said, truth * votes, (1 - truth) * votes, self.k, self.odds_per_point)
+        quality = self._average_quality(crowd.expert, crowd.heard, quality, len(weights))
+        return self._build_em_outcome(self.start + ratings, found, quality, magnitude=self.k)
