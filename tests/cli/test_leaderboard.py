@@ -306,7 +306,7 @@ def test_a_run_with_too_many_documents_is_refused_at_once(tmp_path, monkeypatch)
     path.write_text(
         "".join(f"{q} Q0 d{q}-{k} {k + 1} {100 - k} bm25\n" for q in range(51) for k in range(100))
     )
-    monkeypatch.setattr("podium.analysis.leaderboard.tally.count_contests", None)
+    monkeypatch.setattr("podium.analysis.leaderboard.tally.expand_lists", None)
     done = run(path)
     assert done.exit_code == 2
     assert "5,100 items are too many for one leaderboard" in done.stderr

@@ -337,4 +337,4 @@ def test_features_from_several_files(files):
     assert parts["(item features)"] > 0
     done = run("apply", files / "m.podium", *runs)
     assert done.exit_code == 2
-    assert "was trained with the item features" in done.stderr
+    assert "was fitted with the item features" in done.stderr
