@@ -163,24 +163,24 @@ def _find_conflicts(
     values = normalize_by_query(features.index.starts, features.values[:, columns], model.normalize) * signs
     size = np.sqrt((values * values).sum(axis=0))
     limit = min(AGAINST, -CHANCE / np.sqrt(max(len(values), 1)))
-    found: list[BeliefConflict] = []
+    conflicts: list[BeliefConflict] = []
     for k, name in enumerate(graded):
         if size[k] == 0:
             text = f"{name} is constant within every query, so the belief in it has no effect"
-            found.append(BeliefConflict("silent", (name,), 0.0, text))
+            conflicts.append(BeliefConflict("silent", (name,), 0.0, text))
         elif weights[name] * signs[k] < 0:
             text = (
                 f"{name} was graded {model.beliefs[name]:+g}, but its learned weight is {weights[name]:+.3f}"
             )
-            found.append(BeliefConflict("reversed", (name,), weights[name], text))
+            conflicts.append(BeliefConflict("reversed", (name,), weights[name], text))
         for j in range(k):
             if not size[k] or not size[j]:
                 continue
             correlation = float(values[:, j] @ values[:, k] / (size[j] * size[k]))
             if correlation <= limit:
                 text = f"the beliefs in {graded[j]} and {name} conflict (correlation {correlation:+.2f})"
-                found.append(BeliefConflict("opposed", (graded[j], name), correlation, text))
-    return tuple(found)
+                conflicts.append(BeliefConflict("opposed", (graded[j], name), correlation, text))
+    return tuple(conflicts)
 
 
 def _measure_quality(naive: Consensus, learned: Consensus, labels: Labels, metric: str) -> BeliefQuality:

@@ -80,11 +80,11 @@ def verb(source: Input, method: str | None, level: float, flag: str | None, outp
     _print_annotators(shown, output.top)
 
 
-def _print_annotators(found: Annotators, top: int | None) -> None:
-    headings = HEADINGS | {"short interval": f"{100 * found.level:.6g}%"} | FIGURES
+def _print_annotators(annotators: Annotators, top: int | None) -> None:
+    headings = HEADINGS | {"short interval": f"{100 * annotators.level:.6g}%"} | FIGURES
     if sys.stdout.isatty():  # a terminal gets what fits; a pipe and --json get everything
         headings = {name: heading for name, heading in headings.items() if heading not in WIDE}
-    grid = found.grid(headings, top=top)
-    print_table(grid.head, grid.rows, title=f"{len(found):,} annotators", left=grid.left)
-    if len(grid.rows) < len(found):
-        echo_if_tty(f"{len(found) - len(grid.rows):,} more; omit --top to see all")
+    grid = annotators.grid(headings, top=top)
+    print_table(grid.head, grid.rows, title=f"{len(annotators):,} annotators", left=grid.left)
+    if len(grid.rows) < len(annotators):
+        echo_if_tty(f"{len(annotators) - len(grid.rows):,} more; omit --top to see all")

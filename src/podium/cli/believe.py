@@ -109,7 +109,7 @@ def _read_beliefs(path: str) -> dict[str, float]:
     except UnicodeDecodeError:
         raise InputError("the file is not UTF-8", source=path) from None
     mark = "\t" if "\t" in text.split("\n", 1)[0] else ","
-    found: dict[str, float] = {}
+    beliefs: dict[str, float] = {}
     for line, row in enumerate(csv.reader(text.splitlines(), delimiter=mark), 1):
         if not any(cell.strip() for cell in row):
             continue
@@ -120,10 +120,10 @@ def _read_beliefs(path: str) -> dict[str, float]:
         name, grade = (cell.strip() for cell in row)
         if line == 1 and _parse_number(grade) is None:
             continue
-        if name in found:
+        if name in beliefs:
             raise InputError(f"{name!r} is graded twice", source=path, line=line, remedy="grade it once")
-        found[name] = _parse_grade(grade, name, path, line)
-    return found
+        beliefs[name] = _parse_grade(grade, name, path, line)
+    return beliefs
 
 
 def _parse_number(text: str) -> float | None:

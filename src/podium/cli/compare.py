@@ -112,7 +112,7 @@ def verb(
 
     kind = _check_targets(output)
     preferences, labels = source.preferences, source.labels
-    asked = parse_all(metrics)
+    parsed_metrics = parse_all(metrics)
     made, features = _make_methods(methods, source)
     work = track_progress(list(made.items()), "aggregating")
     results, left_out = aggregate_methods(work, preferences, features)
@@ -122,18 +122,18 @@ def verb(
     left_out |= held.left_out
     _check_held_out(results, held)
     baseline = _resolve_baseline(baseline, preferences, results, left_out)
-    results |= _rank_single_runs(preferences, labels, asked, runs, output, baseline)
-    found = compare(results, labels, asked, baseline=baseline, test=test)
-    doubt = warn_of_other_reading(found, preferences, made, labels, features=features, ties=output.ties)
+    results |= _rank_single_runs(preferences, labels, parsed_metrics, runs, output, baseline)
+    comparison = compare(results, labels, parsed_metrics, baseline=baseline, test=test)
+    doubt = warn_of_other_reading(comparison, preferences, made, labels, features=features, ties=output.ties)
     remarks = tuple(filter(None, (describe_unlisted_rule(preferences), doubt)))
-    found = replace(found, left_out=left_out, remarks=remarks)
+    comparison = replace(comparison, left_out=left_out, remarks=remarks)
     with capture_warnings():  # the comparison already reports them
-        wanted = curve or (output.plot and asked[0].cutoff_rule != "none")
-        lines = curves(results, labels, asked[0]) if wanted else ()
+        wanted = curve or (output.plot and parsed_metrics[0].cutoff_rule != "none")
+        lines = curves(results, labels, parsed_metrics[0]) if wanted else ()
     if output.plot is not None:
         from podium.evaluate.comparison_chart import plot_comparison
 
-        plot_comparison(found, lines, output.plot)
+        plot_comparison(comparison, lines, output.plot)
     extra = _ExtraTables(lines if curve else (), pairs, per_query, output.top)
     to_file = output.path is not None or output.to is not None
     if to_file:
@@ -141,11 +141,11 @@ def verb(
             click.echo(f"podium: {name} is left out: {left_out[name]}", err=True)
         if doubt:
             echo_warning(doubt)
-        _write_text(found, _format_file(found, extra, kind), output)
+        _write_text(comparison, _format_file(comparison, extra, kind), output)
     if output.json:
-        print_json(_build_document(found, extra))
+        print_json(_build_document(comparison, extra))
     elif not to_file:
-        _print_comparison(found, _build_extra_grids(found, extra, short=sys.stdout.isatty()))
+        _print_comparison(comparison, _build_extra_grids(comparison, extra, short=sys.stdout.isatty()))
 
 
 def _check_targets(output: Output) -> str:
@@ -177,14 +177,14 @@ def _make_methods(methods: Sequence[str], source: Input) -> tuple[dict[str, Aggr
     from podium.evaluate.comparison import USUAL, usual_methods
 
     forms = source.preferences.forms
-    asked = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(forms))))
-    known = registry.aggregators.all() if "all" in asked else {}
+    names = list(methods) or list(dict.fromkeys((*USUAL, *usual_methods(forms))))
+    known = registry.aggregators.all() if "all" in names else {}
     plain = [
         name
         for name, cls in known.items()
         if forms <= cls.tags.accepts and not cls.tags.supervised and not cls.tags.uses_features
     ]
-    specs = dict.fromkeys(name for spec in asked for name in (plain if spec == "all" else [spec]))
+    specs = dict.fromkeys(name for spec in names for name in (plain if spec == "all" else [spec]))
     made = {spec: make_method(spec) for spec in specs}
     user = next((m for m in made.values() if m.tags.uses_features), None)
     if source.features and user is None:
@@ -240,67 +240,67 @@ class _ExtraTables(NamedTuple):
     top: int | None
 
 
-def _format_file(found: Comparison, extra: _ExtraTables, kind: str) -> str:
+def _format_file(comparison: Comparison, extra: _ExtraTables, kind: str) -> str:
     """The content of the output file; a .csv file holds exactly one table."""
     if kind == "json":
-        return tables.format_json(_build_document(found, extra))
-    further = _build_extra_grids(found, extra)
+        return tables.format_json(_build_document(comparison, extra))
+    further = _build_extra_grids(comparison, extra)
     if kind == "csv" and further:
         if len(further) > 1:
             raise ParameterError(
                 "a .csv file holds one table; ask for one of --curve, --per-query and --pairs"
             )
         return tables.format_csv(further[0].head, further[0].rows)
-    writer: Callable[..., str] = getattr(found, WRITERS[kind])
+    writer: Callable[..., str] = getattr(comparison, WRITERS[kind])
     return writer() if kind == "csv" else writer(further)
 
 
-def _write_text(found: Comparison, text: str, output: Output) -> None:
+def _write_text(comparison: Comparison, text: str, output: Output) -> None:
     if output.path is None or output.path == "-":
         click.echo(text, nl=False)
         return
     from podium.storage.files import write_atomically
 
     write_atomically([text.encode()], output.path, overwrite=output.overwrite)
-    size = f"{len(found.evaluations)} results on {found.queries:,} queries"
+    size = f"{len(comparison.evaluations)} results on {comparison.queries:,} queries"
     click.echo(f"{size} written to {output.path}", err=True)
-    for remark in found.remarks[:1]:
+    for remark in comparison.remarks[:1]:
         click.echo(remark, err=True)
 
 
-def _build_document(found: Comparison, extra: _ExtraTables) -> dict[str, Any]:
-    document = found.to_dict()
+def _build_document(comparison: Comparison, extra: _ExtraTables) -> dict[str, Any]:
+    document = comparison.to_dict()
     if extra.pairs:
-        document["pairs"] = [asdict(p) for m in found.metrics for p in found.pairs(m)]
+        document["pairs"] = [asdict(p) for m in comparison.metrics for p in comparison.pairs(m)]
     if extra.per_query:
-        document["per_query"] = [asdict(r) for r in found.per_query()[: extra.top]]
+        document["per_query"] = [asdict(r) for r in comparison.per_query()[: extra.top]]
     if extra.lines:
         document["curves"] = [asdict(c) for c in extra.lines]
     return document
 
 
-def _build_extra_grids(found: Comparison, extra: _ExtraTables, *, short: bool = False) -> list[Grid]:
+def _build_extra_grids(comparison: Comparison, extra: _ExtraTables, *, short: bool = False) -> list[Grid]:
     """The requested tables; a terminal gets a few depths side by side, a pipe or file gets all depths."""
     from podium.evaluate import comparison_tables as text
 
     grids = [(text.curve_summary if short else text.curve_grid)(extra.lines)] if extra.lines else []
     if extra.pairs:
-        grids += [text.pairs_grid(found, m) for m in found.metrics]
+        grids += [text.pairs_grid(comparison, m) for m in comparison.metrics]
     if extra.per_query:
-        whole = text.query_grid(found, found.metrics[0])
+        whole = text.query_grid(comparison, comparison.metrics[0])
         grids.append(Grid(whole.head, whole.rows[: extra.top], whole.left, whole.title))
     return grids
 
 
-def _print_comparison(found: Comparison, further: Sequence[Grid]) -> None:
+def _print_comparison(comparison: Comparison, further: Sequence[Grid]) -> None:
     """Print one table per metric, best first, with its verdict; for a pipe, text goes to standard error."""
-    for metric, grid in zip(found.metrics, found.grids(), strict=True):
+    for metric, grid in zip(comparison.metrics, comparison.grids(), strict=True):
         _print_grid(grid)
-        echo_note(found.conclusion(metric))
+        echo_note(comparison.conclusion(metric))
         echo_if_tty("")
     for grid in further:
         _print_grid(grid)
-    for note in found.notes:
+    for note in comparison.notes:
         echo_note(f"Note: {note}")
 
 

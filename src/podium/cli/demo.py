@@ -52,20 +52,20 @@ def verb(output: Output) -> None:
     for name in track_progress(METHODS, "fusing"):
         results[name] = make(name).aggregate(preferences)
     results[f"worst engine ({ranked[-1]})"] = alone[ranked[-1]]
-    found = compare(results, labels, ["ndcg@10", "map"])
+    comparison = compare(results, labels, ["ndcg@10", "map"])
     seconds = time.perf_counter() - begin
     if folder is not None:
         _write_files(data, results["rrf"], folder, output.overwrite)
     if output.json:
-        means = {n: e.mean() for n, e in found.evaluations.items()}
+        means = {n: e.mean() for n, e in comparison.evaluations.items()}
         facts = {"data": repr(data), "fingerprint": preferences.fingerprint, "mean": means}
         print_json(facts | {"seconds": round(seconds, 3)})
     else:
-        _print_results(data, found, results, seconds, output.path)
+        _print_results(data, comparison, results, seconds, output.path)
 
 
 def _print_results(
-    data: Dataset, found: Comparison, results: dict[str, Consensus], seconds: float, output: str | None
+    data: Dataset, comparison: Comparison, results: dict[str, Consensus], seconds: float, output: str | None
 ) -> None:
     from podium.methods.base import make
 
@@ -76,7 +76,7 @@ def _print_results(
     columns = ["", "ndcg@10", "map", "ndcg@10 against the best engine", "p (Holm)"]
     rows = []
     for name in results:
-        ndcg, ap = found.row(name, "ndcg@10"), found.row(name, "map")
+        ndcg, ap = comparison.row(name, "ndcg@10"), comparison.row(name, "map")
         change = (
             "" if ndcg.difference is None else f"{ndcg.difference:+.4f}  [{ndcg.low:+.4f}, {ndcg.high:+.4f}]"
         )

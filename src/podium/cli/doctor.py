@@ -135,9 +135,9 @@ def _check_data(preferences: Preferences, labels: Labels | None) -> Iterator[Doc
         yield DoctorFinding(
             "judged items", bool(known.any()), f"{known.mean():.1%} of the items are judged{apart}"
         )
-        found = np.unique(grades[known])
-        if len(found):
-            yield DoctorFinding("distinct grades", len(found) > 1, f"{found[:10].tolist()}")
+        levels = np.unique(grades[known])
+        if len(levels):
+            yield DoctorFinding("distinct grades", len(levels) > 1, f"{levels[:10].tolist()}")
 
 
 def _describe_mismatch(ours: Ids, theirs: Ids, shared: int) -> str:

@@ -36,25 +36,25 @@ def verb(source: Input, metrics: tuple[str, ...], queries: Any, per_query: bool,
     from podium.evaluate import evaluate, expert_rankings
 
     preferences, labels = source.preferences, source.labels
-    found = {}
+    evaluations = {}
     for expert in track_progress(preferences.experts.tolist(), "evaluating"):
         ranking = output.apply_tie_rule(expert_rankings(preferences, expert))
-        found[str(expert)] = evaluate(ranking, labels, metrics, queries=queries)
-    if not any(len(e) > e.missing for e in found.values()):
+        evaluations[str(expert)] = evaluate(ranking, labels, metrics, queries=queries)
+    if not any(len(e) > e.missing for e in evaluations.values()):
         raise ParameterError("no query of the runs is judged; see `podium doctor`")
     if output.json:
-        print_json([_build_document(name, e, per_query) for name, e in found.items()])
+        print_json([_build_document(name, e, per_query) for name, e in evaluations.items()])
         return
-    first = next(iter(found.values()))
+    first = next(iter(evaluations.values()))
     if per_query:
         rows = [
             (name, str(q), *(format_number(v) for v in e.values[:, i]))
-            for name, e in found.items()
+            for name, e in evaluations.items()
             for i, q in enumerate(e.queries)
         ]
         print_table(["run", "query", *map(str, first.metrics)], rows, left=2)
     else:
-        best_first = sorted(found.items(), key=lambda kv: -next(iter(kv[1].mean().values())))
+        best_first = sorted(evaluations.items(), key=lambda kv: -next(iter(kv[1].mean().values())))
         rows = [
             (name, *map(format_number, e.mean().values()), str(len(e)), str(e.missing), str(e.unlabelled))
             for name, e in best_first

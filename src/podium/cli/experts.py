@@ -65,16 +65,16 @@ def verb(
         _print_diagnosis(diagnosis, matrix)
 
 
-def _print_diagnosis(found: Diagnosis, matrix: tuple[str, ...]) -> None:
+def _print_diagnosis(diagnosis: Diagnosis, matrix: tuple[str, ...]) -> None:
     """Print the table or the matrices, then the warnings; for a pipe, warnings go to standard error."""
     for name in matrix:
-        print_grid(found.matrix_grid(name))
+        print_grid(diagnosis.matrix_grid(name))
     if not matrix:
-        print_grid(found.grid(), WIDE, ROOM)
-    for text in found.warnings:
+        print_grid(diagnosis.grid(), WIDE, ROOM)
+    for text in diagnosis.warnings:
         echo_note(f"Warning: {text}")
-    if found.metric is not None and found.value is not None:
-        echo_if_tty(f"{found.metric} of {found.method} with all experts: {found.value:.4f}")
-    if found.reading:
-        echo_note(found.reading)
-    echo_if_tty(f"agreement: {found.measure}; use --matrix, --plot or --json for details")
+    if diagnosis.metric is not None and diagnosis.value is not None:
+        echo_if_tty(f"{diagnosis.metric} of {diagnosis.method} with all experts: {diagnosis.value:.4f}")
+    if diagnosis.reading:
+        echo_note(diagnosis.reading)
+    echo_if_tty(f"agreement: {diagnosis.measure}; use --matrix, --plot or --json for details")

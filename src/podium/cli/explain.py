@@ -88,11 +88,11 @@ def _save_heatmap(method: Aggregator, source: Input, query: Id, features: Any, p
     save_chart(rank_heatmap(preferences, query, {method.name: consensus}, source.optional_labels), path)
 
 
-def _print_explanation(found: Explanation) -> None:
+def _print_explanation(explanation: Explanation) -> None:
     """Print the table and the sentences around it."""
-    for line in found.lines:
+    for line in explanation.lines:
         echo_note(f"{line}.")
-    grid = found.grid(votes="{:g}:{:g}")
+    grid = explanation.grid(votes="{:g}:{:g}")
     print_table(grid.head, grid.rows)
-    how = "a sum over the experts" if found.exact else "the score minus the score without the expert"
-    echo_if_tty(f"{found.method}: {how}.")
+    how = "a sum over the experts" if explanation.exact else "the score minus the score without the expert"
+    echo_if_tty(f"{explanation.method}: {how}.")

@@ -150,9 +150,9 @@ def _build_boards_by_query(
 
     for judge in without:
         votes = votes.without_expert(judge)
-    with capture_warnings() as heard:  # the checks of each leaderboard report the others
+    with capture_warnings() as messages:  # the checks of each leaderboard report the others
         boards = leaderboards_by_query(votes, settings=LeaderboardSettings(**given))
-    for text in heard:
+    for text in messages:
         if text.startswith("no leaderboard"):
             echo_warning(text)
     return boards
@@ -173,9 +173,9 @@ def _print_boards_by_query(
     print_table(["query", *columns], rows, title=f"{len(boards):,} leaderboards", left=3)
     _print_doubts_by_query(boards)
     if next_ is not None:
-        asked = [(str(q), *line) for q, b in boards.items() for line in _format_proposals(b, top, next_)]
+        proposals = [(str(q), *line) for q, b in boards.items() for line in _format_proposals(b, top, next_)]
         click.echo("")
-        print_table(["query", *ASKED], asked, left=3)
+        print_table(["query", *ASKED], proposals, left=3)
 
 
 def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
@@ -185,8 +185,8 @@ def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
         for check in board.checks:
             if check.verdict == "warning":
                 doubts.setdefault(check.name, []).append((query, check.text))
-    for name, found in doubts.items():
-        (query, text), count = found[0], f"{len(found):,} of {len(boards):,} queries"
+    for name, cases in doubts.items():
+        (query, text), count = cases[0], f"{len(cases):,} of {len(boards):,} queries"
         echo_warning(f"{name}: in {count}, such as {query}: {text}")
 
 

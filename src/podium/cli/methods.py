@@ -27,10 +27,10 @@ def verb(name: str | None, output: Output) -> None:
 
     learners = list_streaming_learners()
     if name is None:
-        found = registry.aggregators.all() | learners
+        classes = registry.aggregators.all() | learners
     else:
-        found = {name: learners.get(name.lower()) or registry.aggregators.get(name)}
-    facts = [(describe_learner if cls in learners.values() else facts_of)(cls) for cls in found.values()]
+        classes = {name: learners.get(name.lower()) or registry.aggregators.get(name)}
+    facts = [(describe_learner if cls in learners.values() else facts_of)(cls) for cls in classes.values()]
     if output.json:
         print_json(facts if name is None else facts[0])
     elif name is None:
@@ -40,7 +40,7 @@ def verb(name: str | None, output: Output) -> None:
         print_table(["method", "what it does", "reads", "weights"], rows, left=4)
         echo_if_tty("podium methods NAME describes one.")
     else:
-        _print_method(facts[0], inspect.getdoc(found[name]) or "")
+        _print_method(facts[0], inspect.getdoc(classes[name]) or "")
 
 
 def _print_method(facts: dict[str, Any], text: str) -> None:

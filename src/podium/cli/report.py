@@ -57,7 +57,7 @@ def verb(
     figures: str | None,
     interactive: bool,
     demo: bool,
-    **asked: Any,
+    **settings: Any,
 ) -> None:
     """Write one HTML file about the input: the verdict, checks of its reliability, and the figures behind it.
 
@@ -76,16 +76,18 @@ def verb(
     if demo == bool(source.files):
         raise click.UsageError("give input files, or --demo for the embedded data")
     with show_status("writing the report"):
-        found = _build_report(_embed_data(source) if demo else source, _make_methods(methods, models), asked)
+        report = _build_report(
+            _embed_data(source) if demo else source, _make_methods(methods, models), settings
+        )
         if figures is not None:
-            found.save_figures(figures, overwrite=output.overwrite)
+            report.save_figures(figures, overwrite=output.overwrite)
         # standard output can hold only one of JSON and page
         if output.path is not None and not (output.json and output.path == "-"):
-            found.save(output.path, interactive=interactive, overwrite=output.overwrite)
+            report.save(output.path, interactive=interactive, overwrite=output.overwrite)
     if output.json:
-        print_json(found.to_dict())
+        print_json(report.to_dict())
     elif output.path != "-":
-        _print_summary(found, output.path, figures)
+        _print_summary(report, output.path, figures)
 
 
 def _embed_data(source: Input) -> Input:
@@ -107,7 +109,7 @@ def _make_methods(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str
     return named
 
 
-def _build_report(source: Input, named: dict[str, Aggregator], asked: dict[str, Any]) -> Report:
+def _build_report(source: Input, named: dict[str, Aggregator], settings: dict[str, Any]) -> Report:
     from podium.reporting import report
     from podium.reporting.inputs import choose_methods
 
@@ -127,13 +129,13 @@ def _build_report(source: Input, named: dict[str, Aggregator], asked: dict[str, 
         preferences,
         labels,
         methods=named,
-        metrics=asked["metrics"],
-        queries=[resolve_id(q, preferences.queries.tolist(), "query") for q in asked["queries"]],
+        metrics=settings["metrics"],
+        queries=[resolve_id(q, preferences.queries.tolist(), "query") for q in settings["queries"]],
         features=None if user is None else source.features_of(user),
         times=source.content.seconds,
-        tuning=_read_tuning(asked["tuning"]),
-        learn=asked["learn"],
-        title=asked["title"] or f"Report on {shown}",
+        tuning=_read_tuning(settings["tuning"]),
+        learn=settings["learn"],
+        title=settings["title"] or f"Report on {shown}",
         made={"files": ", ".join(names) or "the embedded data"},
     )
 
@@ -145,19 +147,19 @@ def _read_tuning(path: str | None) -> Any:
 
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            document = json.load(file)
     except (ValueError, RecursionError) as error:
         raise ParameterError(
             f"{path} is not JSON: {error}; give the output of `podium tune --json`"
         ) from None
-    return check_document(found, path)
+    return check_document(document, path)
 
 
-def _print_summary(found: Report, output: str | None, figures: str | None) -> None:
-    for line in found.verdict:
+def _print_summary(report: Report, output: str | None, figures: str | None) -> None:
+    for line in report.verdict:
         click.echo(line)
     marks = {"wrong": "WRONG", "check": "CHECK"}
-    for finding in found.findings:
+    for finding in report.findings:
         if finding.verdict in marks:
             click.echo(f"{marks[finding.verdict]:>6}  {finding.name}: {finding.text}")
     for what in filter(None, (output, figures)):

@@ -65,14 +65,14 @@ def verb(
     for path in papers.output_paths(output.path) if output.path else []:
         refuse_overwrite(path, output.overwrite)
     with progress_bar() as progress:
-        found = papers.reproduce(
+        reproduction = papers.reproduce(
             what, data, only=only, sets=sets, seed=seed, resume=resume, progress=progress
         )
-    written = papers.write(found, output.path, overwrite=output.overwrite) if output.path else []
+    written = papers.write(reproduction, output.path, overwrite=output.overwrite) if output.path else []
     if output.json:
-        print_json(papers.to_document(found))
+        print_json(papers.to_document(reproduction))
     else:
-        _print_reproduction(papers, found)
+        _print_reproduction(papers, reproduction)
     if written:
         click.echo(f"written to {', '.join(written)}", err=True)
 
@@ -107,11 +107,11 @@ def _print_tables(papers: Any, json_: bool) -> None:
     echo_if_tty("podium reproduce TABLE --data FOLDER computes one.")
 
 
-def _print_reproduction(papers: Any, found: Reproduction) -> None:
-    for one in found.sets:
+def _print_reproduction(papers: Any, reproduction: Reproduction) -> None:
+    for one in reproduction.sets:
         tables = [
-            (f"{one.name}, {one.queries} queries, percent", papers.figure_lines(found.table, one)),
-            (f"{one.name}: paired randomisation tests", papers.test_lines(found.table, one.tests)),
+            (f"{one.name}, {one.queries} queries, percent", papers.figure_lines(reproduction.table, one)),
+            (f"{one.name}: paired randomisation tests", papers.test_lines(reproduction.table, one.tests)),
             (f"{one.name}: qualities of annotators, estimated against true", papers.quality_lines(one)),
             *((f"{one.name}: {title}", lines) for title, lines in one.more),
         ]
@@ -120,5 +120,5 @@ def _print_reproduction(papers: Any, found: Reproduction) -> None:
                 print_table(lines[0], lines[1:], title=title, left=2)
             elif lines:  # a pipe gets no titles, so the data set becomes a column
                 print_table(["set", *lines[0]], [[one.name, *line] for line in lines[1:]])
-    for note in found.notes:
+    for note in reproduction.notes:
         echo_if_tty(note)

@@ -86,7 +86,7 @@ def verb(
     else:
         data = Dataset(source.preferences, source.labels, source.content.features)
     with progress_bar() as progress:
-        found = tune(
+        tuning = tune(
             data,
             metrics[0] if metrics else "ndcg@10",
             list(methods) or None,
@@ -97,14 +97,14 @@ def verb(
         )
     command = None
     if output.path is not None:
-        models.save(found.best, output.path, overwrite=output.overwrite)
+        models.save(tuning.best, output.path, overwrite=output.overwrite)
         target = "fused.run" if _can_write_run(data.preferences) else "fused.csv"
         verb_and_target = ("batch", "fused/") if source.names_folders else ("apply", target)
         command = _format_next_command(output.path, source, *verb_and_target)
     if output.json:
-        print_json({**found.to_dict(), "model": output.path, "apply": command})
+        print_json({**tuning.to_dict(), "model": output.path, "apply": command})
     else:
-        _print_tuning(found, command)
+        _print_tuning(tuning, command)
 
 
 def _can_write_run(preferences: Preferences) -> bool:
@@ -129,28 +129,28 @@ def _format_next_command(model: str, source: Input, verb: str, target: str) -> s
     return shlex.join([*words, "-o", target])
 
 
-def _print_tuning(found: Tuning, command: str | None) -> None:
+def _print_tuning(tuning: Tuning, command: str | None) -> None:
     """Print the verdict, the estimate, the best configurations, what was excluded, and the next step."""
-    click.echo(found.conclusion())
-    grid = found.grid()
+    click.echo(tuning.conclusion())
+    grid = tuning.grid()
     print_table(grid.head, grid.rows)
     # table titles are not printed to a pipe
-    limit = "no time budget" if found.budget is None else f"time budget {found.budget:g} s"
-    made = f"{found.search} search, {found.folds} folds, seed {found.seed}, {limit}"
-    summary = f"{len(found.trials)} configurations, {made}"
+    limit = "no time budget" if tuning.budget is None else f"time budget {tuning.budget:g} s"
+    made = f"{tuning.search} search, {tuning.folds} folds, seed {tuning.seed}, {limit}"
+    summary = f"{len(tuning.trials)} configurations, {made}"
     if not sys.stdout.isatty():
         click.echo(summary, err=True)
-    best = found.trials_grid(queries=True)
+    best = tuning.trials_grid(queries=True)
     print_table(best.head, best.rows, title=summary)
-    if found.weights:
-        grid = found.weights_grid()
+    if tuning.weights:
+        grid = tuning.weights_grid()
         print_table(grid.head, grid.rows)
-    for note in found.notes:
+    for note in tuning.notes:
         click.echo(f"note: {note}")
-    if found.left_out:
+    if tuning.left_out:
         echo_if_tty("")
-        print_table(["not tried", "why"], list(found.left_out.items()), left=2)
-        names = " ".join(f"-m {name}" for name in sorted({t.method for t in found.trials}))
+        print_table(["not tried", "why"], list(tuning.left_out.items()), left=2)
+        names = " ".join(f"-m {name}" for name in sorted({t.method for t in tuning.trials}))
         echo_if_tty(
             f"Run times differ between machines; to repeat this search exactly, name its methods: {names}"
         )

@@ -172,7 +172,7 @@ class Parameter:
 def parameters(cls: type) -> tuple[Parameter, ...]:
     """The declared parameters of a dataclass, in order; fields without these annotations are skipped."""
     hints = get_type_hints(cls, include_extras=True)
-    found = []
+    params = []
     for field in dataclasses.fields(cls):
         hint = hints[field.name]
         if get_origin(hint) is not Annotated:
@@ -188,8 +188,8 @@ def parameters(cls: type) -> tuple[Parameter, ...]:
         tune = next((m for m in marks if isinstance(m, Tune)), None)
         text = next((m for m in marks if isinstance(m, str)), "")
         fixed = any(isinstance(m, Fixed) for m in marks)
-        found.append(Parameter(field.name, plain, default, accepts, tune, text, fixed, kind, tuple(marks)))
-    return tuple(found)
+        params.append(Parameter(field.name, plain, default, accepts, tune, text, fixed, kind, tuple(marks)))
+    return tuple(params)
 
 
 def validate(instance: object) -> None:
@@ -274,8 +274,8 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
 _METRIC = re.compile(r"""'[^']*'|"[^"]*"|(?<==)\s*(?P<bare>[a-z]\w*(?=[@:])(?:@\d+)?(?::\w+)?)\s*(?=[,)])""")
 
 
-def _quote_metric(found: re.Match[str]) -> str:
-    return found[0] if found["bare"] is None else repr(found["bare"])
+def _quote_metric(match: re.Match[str]) -> str:
+    return match[0] if match["bare"] is None else repr(match["bare"])
 
 
 def _parse_literal(node: ast.expr) -> Any:

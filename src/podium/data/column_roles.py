@@ -54,7 +54,7 @@ def assign_roles(
     >>> assign_roles(["topicID", "workerID", "docID", "label"], {}, "f.csv")
     {'query': 'topicID', 'expert': 'workerID', 'item': 'docID', 'grade': 'label'}
     """
-    found: dict[str, str] = {}
+    assignment: dict[str, str] = {}
     taken = set()
     for role, name in role_columns.items():
         if name:
@@ -62,7 +62,7 @@ def assign_roles(
                 raise InputError(
                     f"there is no column {name!r}", source=source, remedy=suggest_names(name, names)
                 )
-            found[role] = name
+            assignment[role] = name
             taken.add(name)
     for role, words in WORDS.items():
         if role_columns.get(role) is not None or role not in among:
@@ -76,5 +76,5 @@ def assign_roles(
                 remedy=f"give {role}=",
             )
         if fits:
-            found[role] = exact[0] if exact else fits[0]
-    return {role: found[role] for role in ROLES if role in found}
+            assignment[role] = exact[0] if exact else fits[0]
+    return {role: assignment[role] for role in ROLES if role in assignment}

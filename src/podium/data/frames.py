@@ -83,13 +83,13 @@ def read_preferences(
         role_columns = {"rank": "", "score": "", **role_columns}  # the other one is not matched
     roles = assign_roles(names, role_columns, "the table", VOTE_ROLES if votes else LIST_ROLES)
     if votes:
-        found = _read_votes(table, roles, parse_winner_codes(winner_codes))
+        preferences = _read_votes(table, roles, parse_winner_codes(winner_codes))
     else:
-        found = _read_lists(table, roles, role_columns, duplicates, unlisted)
+        preferences = _read_lists(table, roles, role_columns, duplicates, unlisted)
     warn_of_ignored_columns(
         TableReading(_FrameColumns(table), roles, role_columns.keys(), "the table", "None")
     )
-    return found
+    return preferences
 
 
 def check_parameters(given: Iterable[str], accepted: Collection[str], caller: str) -> None:
@@ -154,11 +154,11 @@ def _read_votes(table: Any, roles: Mapping[str, str], codes: AnswerCodes) -> Pre
     items = _read_ids(table, names[0], "item_a"), _read_ids(table, names[1], "item_b")
     first, second, answers = (table[name].to_list() for name in (*names, roles["winner"]))
     blank = ("omit rows without an answer",)
-    found = decode_outcomes(PairAnswers(first, second, answers, names), codes, _row_error, blank)
+    outcomes = decode_outcomes(PairAnswers(first, second, answers, names), codes, _row_error, blank)
     if tie is not None:
-        found = found._replace(tie=found.tie | check_tie_marks(tie, row_origin)[found.row])
+        outcomes = outcomes._replace(tie=outcomes.tie | check_tie_marks(tie, row_origin)[outcomes.row])
     given = None if weight is None else check_numbers(weight, "weight")
-    return build_votes(query, expert, items, found, given, row_origin)
+    return build_votes(query, expert, items, outcomes, given, row_origin)
 
 
 def _row_error(row: int, problem: str, remedy: MessageText) -> InputError:
@@ -176,8 +176,8 @@ class _FrameColumns(Mapping[str, Sequence[Any]]):
         self._table = table
 
     def __getitem__(self, name: str) -> Sequence[Any]:
-        found: list[Any] = self._table[name].to_list()
-        return found
+        values: list[Any] = self._table[name].to_list()
+        return values
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._table.columns if isinstance(name, str))

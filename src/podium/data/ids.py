@@ -215,11 +215,11 @@ def _code_integers(values: npt.NDArray[Any]) -> CodedColumn:
         code = np.empty(high - low + 1, np.int64)
         code[distinct] = np.arange(len(distinct))
         return CodedColumn(code[values - low], Ids(distinct + low))
-    found, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    uniques, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
     code = np.empty(len(order), np.int64)
     code[order] = np.arange(len(order))
-    return CodedColumn(code[inverse], Ids(found[order]))
+    return CodedColumn(code[inverse], Ids(uniques[order]))
 
 
 def _plain_id(value: Any, row: int, what: str) -> Id:

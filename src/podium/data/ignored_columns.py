@@ -62,33 +62,35 @@ def _describe_unused_queries(reading: TableReading) -> Iterator[str]:
     if "query" in reading.settled:
         return
     if "query" in reading.roles:
-        found = [n for n in _select_by_words(reading, _PROMPT_WORDS) if _splits_groups(reading, "query", n)]
-        read = f"the queries are in {reading.roles['query']!r}" if found else ""
+        candidates = [
+            n for n in _select_by_words(reading, _PROMPT_WORDS) if _splits_groups(reading, "query", n)
+        ]
+        read = f"the queries are in {reading.roles['query']!r}" if candidates else ""
     else:
-        found = [n for n in reading.unused_columns if _looks_like_queries(n, reading)]
+        candidates = [n for n in reading.unused_columns if _looks_like_queries(n, reading)]
         read = "no query column, all rows are query 'all'"
-    if found:
+    if candidates:
         yield (
-            f"{read}; not used: {', '.join(map(repr, found))}; "
-            f"give query={found[0]!r} if it has the queries, or query={reading.none} for one query"
+            f"{read}; not used: {', '.join(map(repr, candidates))}; "
+            f"give query={candidates[0]!r} if it has the queries, or query={reading.none} for one query"
         )
 
 
 def _describe_unused_experts(reading: TableReading) -> Iterator[str]:
     if "expert" in reading.settled:
         return
-    found = [
+    candidates = [
         n
         for n in _select_by_words(reading, (*WORDS["expert"], *_PEOPLE_WORDS))
         if _splits_groups(reading, "expert", n)
     ]
-    if found:
+    if candidates:
         used = reading.roles.get("expert")
         read = "no expert column, one expert for all rows" if used is None else f"the experts are in {used!r}"
         keep = f"expert={reading.none}" if used is None else f"expert={used!r}"
         yield (
-            f"{read}; not used: {', '.join(map(repr, found))}; "
-            f"give expert={found[0]!r} if it has the experts, or {keep} if not"
+            f"{read}; not used: {', '.join(map(repr, candidates))}; "
+            f"give expert={candidates[0]!r} if it has the experts, or {keep} if not"
         )
 
 
@@ -97,15 +99,15 @@ def _describe_unused_weights(reading: TableReading) -> Iterator[str]:
         return
     lists = "item" in reading.roles  # in lists, counts and the like describe the item
     words = ("weight", "weights") if lists else (*WORDS["weight"], *_WEIGHT_WORDS)
-    found = [n for n in _select_by_words(reading, words) if _has_several_values(reading.columns[n])]
-    if not found:
+    candidates = [n for n in _select_by_words(reading, words) if _has_several_values(reading.columns[n])]
+    if not candidates:
         return
-    named = ", ".join(map(repr, found))
+    named = ", ".join(map(repr, candidates))
     if lists:
         remedy = f"weights apply to experts (weights=), not to list rows; to ignore it: weight={reading.none}"
     else:
         keep = repr(reading.roles["weight"]) if "weight" in reading.roles else reading.none
-        remedy = f"give weight={found[0]!r} if it has the weights of the votes, or weight={keep} if not"
+        remedy = f"give weight={candidates[0]!r} if it has the weights of the votes, or weight={keep} if not"
     yield f"not used: {named}; {remedy}"
 
 

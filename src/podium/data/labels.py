@@ -103,12 +103,12 @@ class Labels:
         """The grade of each slot of another index, NaN where there is none. Cached per index."""
         if index is self.index:
             return self.grades
-        found = self._aligned.get(index)
-        if found is None:
+        grades = self._aligned.get(index)
+        if grades is None:
             at = index.locate(self.index)
-            found = np.where(at >= 0, self.grades[at] if len(self.grades) else np.nan, np.nan)
-            self._aligned[index] = found
-        return found
+            grades = np.where(at >= 0, self.grades[at] if len(self.grades) else np.nan, np.nan)
+            self._aligned[index] = grades
+        return grades
 
     def select_codes(self, codes: I8) -> Labels:
         """Only the queries with these codes."""

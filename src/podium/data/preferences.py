@@ -221,14 +221,14 @@ class Preferences:
     @functools.cached_property
     def forms(self) -> frozenset[Form]:
         """The forms of preference that occur."""
-        found = set()
+        forms = set()
         if len(self.comparisons):
-            found.add(Form.COMPARISON)
+            forms.add(Form.COMPARISON)
         if self.lists.rows and self.lists.score is not None:
-            found.add(Form.RATING)
+            forms.add(Form.RATING)
         elif self.lists.rows:
-            found.add(Form.TOP_K if self.unlisted == "below" else Form.RANKING)
-        return frozenset(found)
+            forms.add(Form.TOP_K if self.unlisted == "below" else Form.RANKING)
+        return frozenset(forms)
 
     @functools.cached_property
     def fingerprint(self) -> str:

@@ -172,8 +172,8 @@ def _decode_rows(
         if side and named and side != named:
             problem = f"the winner {_format_value(answer)} is both an item id and the word for the other side"
             raise error(row, problem, ("rename the items, or give ", Option("winner_codes", "...=a,...=b")))
-        found = named or side
-        if found is None:
+        choice = named or side
+        if choice is None:
             accepted = ", ".join(dict.fromkeys((*codes, *pairs.names, *FIRST[:3], *SECOND[:3], *TIE)))
             remedy = (
                 f"accepted: the id of one of the two, or {accepted}; ",
@@ -186,7 +186,7 @@ def _decode_rows(
                 f"the winner of {_format_value(a)} and {_format_value(b)} is {_format_value(answer)}",
                 remedy,
             )
-        sides.append(found)
+        sides.append(choice)
     return sides
 
 
@@ -236,21 +236,21 @@ def build_votes(
     query: CodedColumn,
     expert: CodedColumn,
     items: tuple[CodedColumn, CodedColumn],
-    found: VoteOutcomes,
+    outcomes: VoteOutcomes,
     weight: F8 | None,
     origin: Origin,
 ) -> Preferences:
     """Comparisons from decoded rows; the first item of a row was shown first."""
-    row, both = found.row, CodedColumn.concat(items, "item")
+    row, both = outcomes.row, CodedColumn.concat(items, "item")
     a, b = (side[row] for side in both.codes.reshape(2, -1))
     return Preferences.from_comparisons(
         CodedColumn(query.codes[row], query.ids),
         CodedColumn(expert.codes[row], expert.ids),
-        CodedColumn(np.where(found.second, b, a), both.ids),
-        CodedColumn(np.where(found.second, a, b), both.ids),
-        tie=found.tie,
-        weight=found.share if weight is None else found.share * weight[row],
-        side=np.where(found.second, -1, 1),
+        CodedColumn(np.where(outcomes.second, b, a), both.ids),
+        CodedColumn(np.where(outcomes.second, a, b), both.ids),
+        tie=outcomes.tie,
+        weight=outcomes.share if weight is None else outcomes.share * weight[row],
+        side=np.where(outcomes.second, -1, 1),
         origin=lambda vote: origin(int(row[vote])),
     )
 

@@ -73,8 +73,8 @@ def compare(
         raise ParameterError("there is nothing to compare; give at least one result by name")
     chosen = parse_all(metrics)
     _check_common(results, labels)
-    asked = tuple(dict.fromkeys((*chosen, *(Judged(cutoff=m.cutoff) for m in chosen))))
-    whole = evaluate_all(results, labels, asked, queries=queries)
+    all_metrics = tuple(dict.fromkeys((*chosen, *(Judged(cutoff=m.cutoff) for m in chosen))))
+    whole = evaluate_all(results, labels, all_metrics, queries=queries)
     return compare_evaluations(
         whole, chosen, baseline=baseline, test=test, level=level, rounds=rounds, seed=seed
     )

@@ -22,7 +22,7 @@ MOST = 12  # results whose differences are drawn
 
 
 def plot_comparison(
-    found: Comparison,
+    comparison: Comparison,
     lines: Sequence[Curve],
     path: str | os.PathLike[str],
     *,
@@ -31,8 +31,8 @@ def plot_comparison(
     """Write curves above differences by query to a .svg, .png or .html file that needs no network."""
     alt = charts.import_altair()
     parts = [draw_curves(lines)] if lines else []
-    if len(found.evaluations) > 1:
-        parts.append(draw_differences(found, metric))
+    if len(comparison.evaluations) > 1:
+        parts.append(draw_differences(comparison, metric))
     if not parts:
         raise ParameterError("there is nothing to draw; compare two results or more")
     charts.save_chart(alt.vconcat(*parts), path)
@@ -73,13 +73,13 @@ def draw_curves(lines: Sequence[Curve]) -> Any:
     return alt.vconcat(above, below.properties(width=520, height=70))
 
 
-def draw_differences(found: Comparison, metric: MetricSpec | None = None) -> Any:
+def draw_differences(comparison: Comparison, metric: MetricSpec | None = None) -> Any:
     """One panel per result: its differences to the baseline by query, largest first."""
     alt = charts.import_altair()
-    wanted = found.metrics[0] if metric is None else str(metric)
+    wanted = comparison.metrics[0] if metric is None else str(metric)
     panels = []
-    for name in [n for n in found.evaluations if n != found.baseline][:MOST]:
-        rows = [r for r in found.per_query(wanted, name=name) if math.isfinite(r.difference)]
+    for name in [n for n in comparison.evaluations if n != comparison.baseline][:MOST]:
+        rows = [r for r in comparison.per_query(wanted, name=name) if math.isfinite(r.difference)]
         rows.sort(key=lambda r: -r.difference)
         values = [{"place": i, "query": str(r.query), "difference": r.difference} for i, r in enumerate(rows)]
         panels.append(
@@ -91,6 +91,6 @@ def draw_differences(found: Comparison, metric: MetricSpec | None = None) -> Any
                 color=alt.condition("datum.difference >= 0", alt.value("#2874a6"), alt.value("#c0392b")),
                 tooltip=["query:N", alt.Tooltip("difference:Q", format="+.4f")],
             )
-            .properties(width=240, height=90, title=f"{name} - {found.baseline}, {wanted}")
+            .properties(width=240, height=90, title=f"{name} - {comparison.baseline}, {wanted}")
         )
     return alt.concat(*panels, columns=2).resolve_scale(y="shared")

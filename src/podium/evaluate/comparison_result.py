@@ -144,8 +144,8 @@ class Comparison(Result[ComparisonRow]):
 
     def pairs(self, metric: MetricSpec | None = None) -> tuple[Pair, ...]:
         """All pairs of results on one metric (default: the first), best first, Holm-corrected."""
-        asked = self._resolve_metric(metric)
-        value = {name: e[asked] for name, e in self.evaluations.items()}
+        chosen_metric = self._resolve_metric(metric)
+        value = {name: e[chosen_metric] for name, e in self.evaluations.items()}
         means = {name: mean_of(values) for name, values in value.items()}
         best_first = sorted(means, key=lambda name: -means[name] if means[name] == means[name] else math.inf)
         named = [(a, b) for i, a in enumerate(best_first) for b in best_first[i + 1 :]]
@@ -154,7 +154,7 @@ class Comparison(Result[ComparisonRow]):
         outcomes = assess_pairs(differences, **how)
         adjusted = holm([o.p for o in outcomes]).tolist()
         return tuple(
-            Pair(a, b, str(asked), *o[:4], p_holm, *o[4:])
+            Pair(a, b, str(chosen_metric), *o[:4], p_holm, *o[4:])
             for (a, b), o, p_holm in zip(named, outcomes, adjusted, strict=True)
         )
 
@@ -163,14 +163,14 @@ class Comparison(Result[ComparisonRow]):
 
         The difference is that of result `name`, or of the result farthest from the baseline on that query.
         """
-        asked, names = self._resolve_metric(metric), list(self.evaluations)
+        chosen_metric, names = self._resolve_metric(metric), list(self.evaluations)
         others = [n for n in names if n != self.baseline] if name is None else [name]
         if name is not None and name not in self.evaluations:
             raise ParameterError(f"there is no result {name!r}; {suggest_names(name, names)}")
         if not others:
             raise ParameterError("there is only one result; give another to compare it with")
-        judged, unknown = Judged(cutoff=asked.cutoff), [math.nan] * self.queries
-        value = {n: e[asked].tolist() for n, e in self.evaluations.items()}
+        judged, unknown = Judged(cutoff=chosen_metric.cutoff), [math.nan] * self.queries
+        value = {n: e[chosen_metric].tolist() for n, e in self.evaluations.items()}
         shares = {
             n: e[judged].tolist() if judged in e.metrics else unknown for n, e in self.evaluations.items()
         }

@@ -24,14 +24,14 @@ INTERVALS = {
 NAMED = 4  # results named per sentence; the others are counted
 
 
-def describe_conclusion(found: Comparison, metric: Metric) -> str:
+def describe_conclusion(comparison: Comparison, metric: Metric) -> str:
     """Better, worse or statistically tied, by the corrected p-value."""
-    rows = [r for r in found.rows if r.metric == str(metric) and r.difference is not None]
+    rows = [r for r in comparison.rows if r.metric == str(metric) and r.difference is not None]
     if not rows:
-        return f"{found.baseline} is the only result; there is nothing to compare it with."
-    if found.queries < 2:
+        return f"{comparison.baseline} is the only result; there is nothing to compare it with."
+    if comparison.queries < 2:
         return "There is only one query; no conclusion about others is possible."
-    alpha = 1 - found.level
+    alpha = 1 - comparison.level
     shown = [r for r in rows if r.p_holm is not None and r.p_holm < alpha]
     sentences = []
     for word, wanted in (("better", 1), ("worse", -1)):
@@ -39,16 +39,16 @@ def describe_conclusion(found: Comparison, metric: Metric) -> str:
         group.sort(key=lambda r: -abs(r.difference or 0.0))
         if group:
             some = join_names([f"{r.name} ({_format_gain(r)})" for r in group], NAMED, between="; ")
-            sentences.append(f"{word.capitalize()} than {found.baseline} in {metric}: {some}.")
+            sentences.append(f"{word.capitalize()} than {comparison.baseline} in {metric}: {some}.")
     same = [r for r in rows if r.wins == r.losses == 0]
     open_ = [r for r in rows if r not in shown and r not in same]
     if open_:
         names = join_names([r.name for r in open_], NAMED)
-        sentences.append(f"Statistically tied with {found.baseline}: {names}.")
+        sentences.append(f"Statistically tied with {comparison.baseline}: {names}.")
     if same:
         names = join_names([r.name for r in same], NAMED)
         verb = "equals" if len(same) == 1 else "equal"
-        sentences.append(f"{names} {verb} {found.baseline} on every query.")
+        sentences.append(f"{names} {verb} {comparison.baseline} on every query.")
     return " ".join(sentences)
 
 
@@ -58,30 +58,30 @@ def _format_gain(row: ComparisonRow) -> str:
     return f"{format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {shown}"
 
 
-def list_notes(found: Comparison) -> tuple[str, ...]:
+def list_notes(comparison: Comparison) -> tuple[str, ...]:
     """Sentences on failed methods, number of queries, judged shares and missing queries."""
-    sentences = [f"{name} is left out: {reason}." for name, reason in found.left_out.items()]
-    if found.queries == 1:
+    sentences = [f"{name} is left out: {reason}." for name, reason in comparison.left_out.items()]
+    if comparison.queries == 1:
         sentences.append("Only one query: differences have neither interval nor test.")
-    elif found.queries < FEW:
-        sentences.append(f"Only {found.queries} queries: few differences can be significant.")
-    for metric in found.metrics:
-        sentences += _describe_judged_shares(found, metric)
-    sentences += _describe_unanswered(found)
-    for m in found.metrics:
-        n = max(e.undefined().get(m, 0) for e in found.evaluations.values())
+    elif comparison.queries < FEW:
+        sentences.append(f"Only {comparison.queries} queries: few differences can be significant.")
+    for metric in comparison.metrics:
+        sentences += _describe_judged_shares(comparison, metric)
+    sentences += _describe_unanswered(comparison)
+    for m in comparison.metrics:
+        n = max(e.undefined().get(m, 0) for e in comparison.evaluations.values())
         if n:
             sentences.append(
-                f"{m} is not defined on up to {n} of {found.queries} queries; these are excluded."
+                f"{m} is not defined on up to {n} of {comparison.queries} queries; these are excluded."
             )
-    sentences += found.remarks
+    sentences += comparison.remarks
     return tuple(dict.fromkeys(sentences))
 
 
-def _describe_unanswered(found: Comparison) -> list[str]:
+def _describe_unanswered(comparison: Comparison) -> list[str]:
     """One sentence per number of missing judged queries."""
     lacking: dict[int, list[str]] = {}
-    for name, e in found.evaluations.items():
+    for name, e in comparison.evaluations.items():
         lacking.setdefault(int((~e.answered).sum()), []).append(name)
     sentences = []
     for zero, names in lacking.items():
@@ -92,11 +92,11 @@ def _describe_unanswered(found: Comparison) -> list[str]:
     return sentences
 
 
-def _describe_judged_shares(found: Comparison, metric: str) -> list[str]:
+def _describe_judged_shares(comparison: Comparison, metric: str) -> list[str]:
     """Unjudged items count as not relevant, a disadvantage for results that were not judged."""
     cutoff = parse(metric).cutoff
     where = "in the ranking" if cutoff is None else f"in the top {cutoff}"
-    shares = {r.name: r.judged for r in found.rows if r.metric == metric and math.isfinite(r.judged)}
+    shares = {r.name: r.judged for r in comparison.rows if r.metric == metric and math.isfinite(r.judged)}
     nothing = [name for name, share in shares.items() if share == 0]
     if nothing and len(nothing) == len(shares):
         return [f"No item {where} of any result is judged: the figures are meaningless."]
@@ -112,11 +112,12 @@ def _describe_judged_shares(found: Comparison, metric: str) -> list[str]:
     return sentences
 
 
-def describe_tests(found: Comparison) -> str:
+def describe_tests(comparison: Comparison) -> str:
     """What was tested, and how."""
-    count = sum(r.p is not None for r in found.rows)
+    count = sum(r.p is not None for r in comparison.rows)
     return (
-        f"Differences to {found.baseline} by query; {100 * found.level:.6g} % intervals {INTERVALS[found.test]}; "
-        f"paired {found.test} test, Holm-corrected over {count} test{'s' * (count != 1)}; "
+        f"Differences to {comparison.baseline} by query; "
+        f"{100 * comparison.level:.6g} % intervals {INTERVALS[comparison.test]}; "
+        f"paired {comparison.test} test, Holm-corrected over {count} test{'s' * (count != 1)}; "
         "judged: share of the evaluated places that have a grade."
     )

@@ -24,25 +24,25 @@ DIFFERENCE: list[Column] = [
 ]
 
 
-def metric_grid(found: Comparison, metric: str) -> Grid:
+def metric_grid(comparison: Comparison, metric: str) -> Grid:
     """All results on one metric, best first."""
-    rows = [r for r in found.rows if r.metric == metric]
+    rows = [r for r in comparison.rows if r.metric == metric]
     rows.sort(key=lambda r: -r.mean if math.isfinite(r.mean) else math.inf)
     (word, difference), (_, interval), *rest = DIFFERENCE
     columns: list[Column] = [
         (metric, show_field("name")),
         ("mean", show_field("mean", format_decimal)),
         ("judged", show_field("judged", format_percent)),
-        (word, lambda r: difference(r) or ("baseline" if r.name == found.baseline else "")),
-        (f"{100 * found.level:.6g} % interval", interval),
+        (word, lambda r: difference(r) or ("baseline" if r.name == comparison.baseline else "")),
+        (f"{100 * comparison.level:.6g} % interval", interval),
     ]
-    title = f"{metric}, {format_count(found.queries, 'query', 'queries')}"
+    title = f"{metric}, {format_count(comparison.queries, 'query', 'queries')}"
     return build_grid([*columns, *rest], rows, title=title)
 
 
-def query_grid(found: Comparison, metric: str, name: str | None = None) -> Grid:
+def query_grid(comparison: Comparison, metric: str, name: str | None = None) -> Grid:
     """All queries on one metric, largest difference first, with the judged share next to every value."""
-    base = found.baseline
+    base = comparison.baseline
     columns: list[Column] = [
         ("query", show_field("query")),
         (base, lambda r: format_decimal(r.values[base])),
@@ -54,10 +54,10 @@ def query_grid(found: Comparison, metric: str, name: str | None = None) -> Grid:
         ("best", lambda r: "tied" if r.winner is None else r.winner),
     ]
     title = f"{metric} by query: {base} and " + (name or "the result farthest from it")
-    return build_grid(columns, found.per_query(metric, name=name), title=title)
+    return build_grid(columns, comparison.per_query(metric, name=name), title=title)
 
 
-def pairs_grid(found: Comparison, metric: str) -> Grid:
+def pairs_grid(comparison: Comparison, metric: str) -> Grid:
     """All pairs on one metric."""
     columns: list[Column] = [("better", show_field("better")), ("worse", show_field("worse")), *DIFFERENCE]
-    return build_grid(columns, found.pairs(metric), left=2, title=f"{metric}, all pairs")
+    return build_grid(columns, comparison.pairs(metric), left=2, title=f"{metric}, all pairs")

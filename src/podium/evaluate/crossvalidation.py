@@ -116,7 +116,7 @@ def _run_folds(
             results[name].append(_load_or_run_fold(folder, facts, fold, candidates, setting, task_progress))
             done += 1
     progress(total * STEPS, total * STEPS, "done")
-    return {name: tuple(found) for name, found in results.items()}
+    return {name: tuple(fold_results) for name, fold_results in results.items()}
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,10 @@ def _run_fold(
     middle = time.perf_counter()
     consensus = setting.rank_part(fitted[best].model, fold.test)
     spent = time.perf_counter() - middle
-    found = setting.evaluate_part(consensus, fold.test, setting.metrics)
-    return FoldResult(found, repr(candidates[best]), validation, fitted[best].dropped, middle - begin, spent)
+    evaluation = setting.evaluate_part(consensus, fold.test, setting.metrics)
+    return FoldResult(
+        evaluation, repr(candidates[best]), validation, fitted[best].dropped, middle - begin, spent
+    )
 
 
 def _choose_candidate(

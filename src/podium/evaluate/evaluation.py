@@ -58,8 +58,8 @@ class Evaluation(Result[MetricMean]):
         wanted = parse(metric)
         if wanted not in self.metrics:
             raise ParameterError(f"{wanted} was not evaluated; there are {', '.join(map(str, self.metrics))}")
-        found: F8 = self.values[self.metrics.index(wanted)]
-        return found
+        values: F8 = self.values[self.metrics.index(wanted)]
+        return values
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -190,13 +190,15 @@ def evaluate_all(
         raise ParameterError(f"queries is {queries!r}; accepted: judged, all")
     chosen = parse_all(metrics)
     doubts: list[_ResultWarning] = []
-    found = {name: _evaluate_one(name, c, labels, chosen, queries, doubts) for name, c in results.items()}
+    evaluations = {
+        name: _evaluate_one(name, c, labels, chosen, queries, doubts) for name, c in results.items()
+    }
     for kind in dict.fromkeys(d.kind for d in doubts):
         group = [d for d in doubts if d.kind == kind]
         some = ", ".join(d.name for d in group[:NAMED]) + (", ..." if len(group) > NAMED else "")
         who = some if len(group) == 1 else f"{len(group)} results ({some})"
         warnings.warn(kind.format(who=who) + group[0].detail, PodiumWarning, stacklevel=3)
-    return found
+    return evaluations
 
 
 class _ResultWarning(NamedTuple):

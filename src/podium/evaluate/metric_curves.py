@@ -129,19 +129,19 @@ def curves(
     at = tuple(sorted(set(depths)))
     if not at or at[0] < 1:
         raise ParameterError(f"the depths are {at}; accepted: whole numbers from 1")
-    asked = [base @ k for k in at] + [Judged(cutoff=k) for k in at]
+    metrics = [base @ k for k in at] + [Judged(cutoff=k) for k in at]
     name = str(replace(base, cutoff=None))
-    found = evaluate_all(results, labels, asked, queries=queries)
-    return tuple(_build_curve(key, name, at, e, level) for key, e in found.items())
+    evaluations = evaluate_all(results, labels, metrics, queries=queries)
+    return tuple(_build_curve(key, name, at, e, level) for key, e in evaluations.items())
 
 
-def _build_curve(name: str, metric: str, at: tuple[int, ...], found: Evaluation, level: float) -> Curve:
-    values, judged = found.values[: len(at)], found.values[len(at) :]
+def _build_curve(name: str, metric: str, at: tuple[int, ...], evaluation: Evaluation, level: float) -> Curve:
+    values, judged = evaluation.values[: len(at)], evaluation.values[len(at) :]
     means = np.array([mean_of(v) for v in values])
     margin = _compute_margins(values, level)
     low, high = (tuple((means + side * margin).tolist()) for side in (-1, 1))
     shares = tuple(mean_of(v) for v in judged)
-    return Curve(name, metric, at, tuple(means.tolist()), low, high, shares, len(found))
+    return Curve(name, metric, at, tuple(means.tolist()), low, high, shares, len(evaluation))
 
 
 def _compute_margins(values: F8, level: float) -> F8:

@@ -101,8 +101,8 @@ def mean_interval(
     [-0.4841, 4.4841]
     """
     d = _check_differences(differences)
-    found = assess_differences(d[None], test=test, level=level, rounds=rounds, seed=seed)
-    return float(found.low[0]), float(found.high[0])
+    assessment = assess_differences(d[None], test=test, level=level, rounds=rounds, seed=seed)
+    return float(assessment.low[0]), float(assessment.high[0])
 
 
 def assess_differences(
@@ -137,10 +137,12 @@ def assess_differences(
         if values.shape[1] < 2:
             continue
         exact = test == "randomisation"
-        found = _assess_by_signs(values, level, rounds, seed) if exact else _assess_by_student(values, level)
-        out.low[rows], out.high[rows] = found.low, found.high
+        assessment = (
+            _assess_by_signs(values, level, rounds, seed) if exact else _assess_by_student(values, level)
+        )
+        out.low[rows], out.high[rows] = assessment.low, assessment.high
         if test != "wilcoxon":
-            out.p[rows] = found.p
+            out.p[rows] = assessment.p
     return out
 
 

@@ -60,8 +60,8 @@ def compute_leads(
     differences = np.where(np.abs(differences) <= NEAR, 0.0, differences)
     largest = _sample_largest_ratios(table, rounds, seed)
     critical = _critical_ratio(largest, level)
-    found = [_compute_lead(n, d, largest, critical) for n, d in zip(names[1:], differences, strict=True)]
-    return tuple(sorted(found, key=lambda lead: lead.difference))
+    leads = [_compute_lead(n, d, largest, critical) for n, d in zip(names[1:], differences, strict=True)]
+    return tuple(sorted(leads, key=lambda lead: lead.difference))
 
 
 def _compute_lead(over: str, d: F8, largest: F8, critical: float) -> Lead:

@@ -61,10 +61,10 @@ def holdout(dataset: Dataset, share: float, seed: int = 0) -> tuple[Dataset, Dat
 def labelled_queries(dataset: Dataset) -> B1:
     """For every query, whether one of its items has a grade."""
     index = dataset.preferences.index
-    found = np.zeros(len(index), np.bool_)
+    has_labels = np.zeros(len(index), np.bool_)
     if dataset.labels is not None:
-        found[index.query_of_slot[~np.isnan(dataset.labels.align(index))]] = True
-    return found
+        has_labels[index.query_of_slot[~np.isnan(dataset.labels.align(index))]] = True
+    return has_labels
 
 
 def _compute_sizes(queries: int, shares: Sequence[float]) -> tuple[int, int, int]:

@@ -22,7 +22,7 @@ NEAR = 1e-9  # means closer than this are equal
 
 
 def warn_of_other_reading(
-    found: Comparison,
+    comparison: Comparison,
     preferences: Preferences,
     methods: Mapping[str, Aggregator],
     labels: Labels,
@@ -37,8 +37,8 @@ def warn_of_other_reading(
     if not describe_unlisted_rule(preferences):
         return ""
     other: Unlisted = "unknown" if preferences.unlisted == "below" else "below"
-    metric = found.metrics[0]
-    means = {r.name: r.mean for r in found.rows if r.metric == metric}
+    metric = comparison.metrics[0]
+    means = {r.name: r.mean for r in comparison.rows if r.metric == metric}
     try:
         with capture_warnings():  # the comparison has already issued these warnings
             results, _ = aggregate_methods(methods.items(), preferences.with_unlisted(other), features)

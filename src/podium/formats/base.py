@@ -140,8 +140,8 @@ class Format:
 
     def options(self, verb: str) -> list[str]:
         """Names of the options of `read` or `write`."""
-        found = inspect.signature(getattr(self, verb)).parameters.values()
-        return [p.name for p in found if p.kind is p.KEYWORD_ONLY]
+        parameters = inspect.signature(getattr(self, verb)).parameters.values()
+        return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
 
     def check_options(self, verb: str, given: dict[str, Any]) -> dict[str, Any]:
         """Reject unknown options; text is converted to the declared type of the option."""

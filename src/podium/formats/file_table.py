@@ -87,9 +87,9 @@ class FileTable:
     def read_numbers_or_nan(self, name: str, role: str) -> F8:
         """A column of finite numbers; empty cells and missing marks become NaN."""
         given = np.flatnonzero([v != "" and not self.is_missing(v) and v == v for v in self.columns[name]])
-        found = np.full(len(self), np.nan)
-        found[given] = self.select_rows(given).read_numbers(name, role)
-        return found
+        numbers = np.full(len(self), np.nan)
+        numbers[given] = self.select_rows(given).read_numbers(name, role)
+        return numbers
 
     def read_marks(self, name: str) -> B1:
         """A column of tie marks."""
@@ -117,11 +117,11 @@ def parse_all_numbers(cells: Sequence[Any]) -> F8 | None:
             joined = "".join(cells)
             if not joined.isascii() or "_" in joined:
                 return None
-            found = np.array(cells).astype(np.float64)
+            numbers = np.array(cells).astype(np.float64)
         elif kinds <= {int, float}:
-            found = np.array(cells, np.float64)
+            numbers = np.array(cells, np.float64)
         else:
             return None
     except (ValueError, OverflowError):
         return None
-    return found if np.isfinite(found).all() else None
+    return numbers if np.isfinite(numbers).all() else None

@@ -76,13 +76,13 @@ def _iterate_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Numbered lines and their objects."""
     for line, text in source.iterate_lines():
         try:
-            found = json.loads(text, parse_constant=float)
+            record = json.loads(text, parse_constant=float)
         except (ValueError, RecursionError) as error:
             raise source.error(f"this is not JSON: {error}", line, "write one JSON object per line") from None
-        if not isinstance(found, dict):
-            raise source.error(f"a {type(found).__name__} instead of an object", line, _HOLDS)
-        refuse_surrogates_in(found, text, functools.partial(_line_error, source, line))
-        yield line, found
+        if not isinstance(record, dict):
+            raise source.error(f"a {type(record).__name__} instead of an object", line, _HOLDS)
+        refuse_surrogates_in(record, text, functools.partial(_line_error, source, line))
+        yield line, record
 
 
 def _iterate_elements(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -99,15 +99,15 @@ def _iterate_elements(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         element += 1
         begin = at
         try:
-            found, at = decoder.raw_decode(text, at)
+            record, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as reason:
             raise element_error(
                 f"this is not JSON: {reason}", "write an array of objects, or one object per line"
             ) from None
-        if not isinstance(found, dict):
-            raise element_error(f"a {type(found).__name__} instead of an object", _HOLDS)
-        refuse_surrogates_in(found, text[begin:at].encode(), element_error)
-        yield element, found
+        if not isinstance(record, dict):
+            raise element_error(f"a {type(record).__name__} instead of an object", _HOLDS)
+        refuse_surrogates_in(record, text[begin:at].encode(), element_error)
+        yield element, record
         at = _skip_blanks(text, at)
         more = text[at : at + 1] == ","
         if not more and text[at : at + 1] != "]":
@@ -138,29 +138,29 @@ def refuse_surrogates_in(value: Any, text: bytes, error: Callable[[str, str], In
 
 def _skip_blanks(text: str, at: int) -> int:
     """Position of the next character that is not whitespace."""
-    found = _BLANK.match(text, at)
-    return at if found is None else found.end()
+    blanks = _BLANK.match(text, at)
+    return at if blanks is None else blanks.end()
 
 
 def _unfold_lists(table: FileTable) -> FileTable:
     """Objects with complete lists -> one row per item; other cells are repeated."""
-    found = {
+    list_columns = {
         role: n
         for role in ("items", "ranks", "scores")
         for n in table.columns
         if normalize_name(n) in WORDS[role]
     }
-    if "items" not in found:
+    if "items" not in list_columns:
         return table
-    parallel = {role[:-1]: found[role] for role in ("ranks", "scores") if role in found}
+    parallel = {role[:-1]: list_columns[role] for role in ("ranks", "scores") if role in list_columns}
     made = ["item", *(parallel or ["rank"])]
-    others = [name for name in table.columns if name not in found.values()]
+    others = [name for name in table.columns if name not in list_columns.values()]
     if clash := [name for name in others if name in made]:
-        problem = f"{found['items']!r} has complete lists, but {clash[0]!r} has single values"
+        problem = f"{list_columns['items']!r} has complete lists, but {clash[0]!r} has single values"
         raise table.source.error(problem, None, "give complete lists, or one object per item")
     out: dict[str, list[Any]] = {name: [] for name in (*made, *others)}
     lines: list[int] = []
-    for row, items in enumerate(table.columns[found["items"]]):
+    for row, items in enumerate(table.columns[list_columns["items"]]):
         if not isinstance(items, list):
             raise table.error(row, f"the items are {items!r}"[:120], "give a list of items, best first")
         out["item"] += items

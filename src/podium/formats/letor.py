@@ -156,9 +156,11 @@ class _LetorRows(ParsedLines):
 
     def column_numbers(self) -> I8:
         """Column numbers that occur, ascending; all from 1 on when few are absent."""
-        found = np.unique(np.concatenate([np.unique(block.column) for block in self.blocks])).astype(np.int64)
-        last = int(found[-1]) if len(found) else 0
-        return np.arange(1, last + 1) if last <= 2 * len(found) + 16 else found
+        numbers = np.unique(np.concatenate([np.unique(block.column) for block in self.blocks])).astype(
+            np.int64
+        )
+        last = int(numbers[-1]) if len(numbers) else 0
+        return np.arange(1, last + 1) if last <= 2 * len(numbers) + 16 else numbers
 
     def build_matrix(self, columns: I8) -> F8:
         """One row per line; a column that a line omits is 0, as in SVMlight."""
@@ -192,8 +194,8 @@ def _parse_rows(sources: Sequence[Source]) -> _LetorRows:
                 raise source.error(f"no qid: in {quote_bytes(text)}", line, remedy)
             query = fields[1][4:].decode()
             seen[query] += 1
-            found = _DOCID.search(comment)
-            item = found[1].decode() if found else str(seen[query])
+            match = _DOCID.search(comment)
+            item = match[1].decode() if match else str(seen[query])
             label = parse_field(fields[0].decode(), "label", source, line, "a label is a finite number")
             rows.add(index, line, query, item, label)
             waiting.append(fields[2] if len(fields) > 2 else b"")

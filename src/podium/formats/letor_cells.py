@@ -40,9 +40,9 @@ def is_worth_compiling(size: int) -> bool:
 def parse_cells(lines: Sequence[bytes], complaint: CellError, *, compiled: bool) -> LetorCells:
     """All cells of a block of lines (without label, qid and comment)."""
     if compiled:
-        found = text_columns.parse_cells(np.frombuffer(b"\n".join(lines), np.uint8), len(lines))
-        if found is not None:
-            return LetorCells(*found)
+        cells = text_columns.parse_cells(np.frombuffer(b"\n".join(lines), np.uint8), len(lines))
+        if cells is not None:
+            return LetorCells(*cells)
     widths = np.empty(len(lines), np.int64)
     columns: list[int] = []
     values: list[float] = []

@@ -55,10 +55,10 @@ class _ArrowTable(FileTable):
     arrow: _ArrowColumns | None = None
 
     def read_numbers_or_nan(self, name: str, role: str) -> F8:
-        found = None if self.missing or self.arrow is None else self.arrow.read_numbers(name)
-        if found is None or np.isinf(found).any():
+        numbers = None if self.missing or self.arrow is None else self.arrow.read_numbers(name)
+        if numbers is None or np.isinf(numbers).any():
             return super().read_numbers_or_nan(name, role)
-        return found
+        return numbers
 
 
 class Parquet(TableFormat):
@@ -99,8 +99,8 @@ class Parquet(TableFormat):
             raise source.error(f"two columns are named {twice!r}", None, "rename one")
         if not table.num_rows:
             raise source.error("there are no rows")
-        found = _ArrowColumns(table)
-        return _ArrowTable(source, found, range(1, table.num_rows + 1), missing, arrow=found)
+        arrow_columns = _ArrowColumns(table)
+        return _ArrowTable(source, arrow_columns, range(1, table.num_rows + 1), missing, arrow=arrow_columns)
 
     def write(self, content: Content, *, kind: WritableKind | str = "auto") -> Iterator[bytes]:
         import pyarrow.parquet as pq

@@ -89,8 +89,8 @@ def _parse_header(source: Source) -> _Header:
     ballots = []
     for line, raw in source.iterate_lines():
         text = raw.strip().decode()
-        if found := _NAME.fullmatch(text):
-            names[int(found[1])] = found[2]
+        if match := _NAME.fullmatch(text):
+            names[int(match[1])] = match[2]
         elif not text.startswith("#"):
             ballots.append((line, text))
     if not names:
@@ -150,11 +150,11 @@ def _read_election(
 
 
 def _parse_ballot(text: str, source: Source, line: int) -> tuple[int, list[list[int]]]:
-    found = _BALLOT.fullmatch(text)
+    match = _BALLOT.fullmatch(text)
     problem = source.error(f"{text[:60]!r} is not a ballot", line, "a ballot looks like 12: 3,1,{2,4}")
-    if found is None or int(found[1]) < 1:
+    if match is None or int(match[1]) < 1:
         raise problem
-    groups, at, order = [], 0, found[2].replace(" ", "")
+    groups, at, order = [], 0, match[2].replace(" ", "")
     while at < len(order):
         group = _GROUP.match(order, at)
         if group is None:
@@ -170,7 +170,7 @@ def _parse_ballot(text: str, source: Source, line: int) -> tuple[int, list[list[
             if order[at] != "," or at + 1 == len(order):
                 raise problem
             at += 1
-    return int(found[1]), groups
+    return int(match[1]), groups
 
 
 def _check_ballot(flat: list[int], code: dict[int, int], source: Source, line: int) -> None:

@@ -90,34 +90,36 @@ class TableFormat(Format):
         if self_votes not in ("error", "skip"):
             raise ParameterError(f"self_votes is {self_votes!r}; accepted: error, skip")
         marks = frozenset([missing] if isinstance(missing, str) else missing or ())
-        asked = {
+        role_columns = {
             "query": query, "expert": expert, "item": item, "rank": rank, "score": score, "grade": grade,
             "winner": winner, "loser": loser, "item_a": item_a, "item_b": item_b, "tie": tie, "weight": weight,
             "seconds": seconds,
         }  # fmt: skip
         codes = parse_winner_codes(winner_codes)
-        found, unnamed = [], []
+        contents, unnamed = [], []
         for source, name in zip(sources, derive_expert_names(sources), strict=True):
             table = replace(self.read_table(source, columns, delimiter, marks), called=name)
-            roles = assign_roles(list(table.columns), asked, source.name)
+            roles = assign_roles(list(table.columns), role_columns, source.name)
             if self_votes == "skip":
                 table = _skip_self_votes(table, roles)
-            found.append(_read_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None))
-            if (p := found[-1].preferences) is not None:
-                _warn_of_ignored(table, roles, asked, votes=not p.lists.rows)
+            contents.append(
+                _read_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None)
+            )
+            if (p := contents[-1].preferences) is not None:
+                _warn_of_ignored(table, roles, role_columns, votes=not p.lists.rows)
             if "expert" not in roles and p is not None:
                 unnamed.append((name, source))
         if unnamed:
             refuse_same_names(*zip(*unnamed, strict=True))
-        return merge_contents(found)
+        return merge_contents(contents)
 
 
 def _warn_of_ignored(
-    table: FileTable, roles: dict[str, str], asked: Mapping[str, str | None], *, votes: bool
+    table: FileTable, roles: dict[str, str], role_columns: Mapping[str, str | None], *, votes: bool
 ) -> None:
     read = VOTE_ROLES if votes else (*LIST_ROLES, "grade")
     used = {role: name for role, name in roles.items() if role in (*read, "seconds")}
-    settled = [role for role, name in asked.items() if name is not None]
+    settled = [role for role, name in role_columns.items() if name is not None]
     warn_of_ignored_columns(TableReading(table.columns, used, settled, table.source.name))
 
 
@@ -185,15 +187,15 @@ def _read_votes(
     names = roles["item_a"], roles["item_b"]
     items = table.read_ids(names[0], "item_a"), table.read_ids(names[1], "item_b")
     first, second, answers = (table.columns[name] for name in (*names, roles["winner"]))
-    found = decode_outcomes(
+    outcomes = decode_outcomes(
         PairAnswers(first, second, answers, names),
         codes,
         table.error,
         (Option("missing"), " lists the cells that mean 'no answer'"),
     )
     if tie is not None:
-        found = found._replace(tie=found.tie | tie[found.row])
-    return build_votes(query, expert, items, found, weight, table.origin)
+        outcomes = outcomes._replace(tie=outcomes.tie | tie[outcomes.row])
+    return build_votes(query, expert, items, outcomes, weight, table.origin)
 
 
 def _skip_self_votes(table: FileTable, roles: dict[str, str]) -> FileTable:
@@ -227,13 +229,13 @@ def _read_query_and_expert(table: FileTable, roles: dict[str, str]) -> tuple[Cod
     """The query and expert columns, or one query or expert for all rows."""
     n = len(table)
     nobody = {"query": "all", "expert": table.called}
-    found = []
+    columns = []
     for role, name in nobody.items():
         if role in roles:
-            found.append(table.read_ids(roles[role], role))
+            columns.append(table.read_ids(roles[role], role))
         else:
-            found.append(CodedColumn(np.zeros(n, np.int64), Ids([name] if n else [])))
-    return found[0], found[1]
+            columns.append(CodedColumn(np.zeros(n, np.int64), Ids([name] if n else [])))
+    return columns[0], columns[1]
 
 
 def _read_lists(
@@ -341,5 +343,5 @@ def _warn_of_minus_one(values: F8, name: str, table: FileTable) -> None:
         where = f"{table.source.name}: {count} of {len(values)} values in {name!r}"
         unknown = f"{where} are -1 and are read as the number -1; if -1 means 'unknown', give "
         meant = (Option("missing", "-1"), "; if it is a real value, give ", Option("missing", ()))
-        told = PodiumWarning(unknown, *meant)
-        warnings.warn(told, stacklevel=5)
+        warning = PodiumWarning(unknown, *meant)
+        warnings.warn(warning, stacklevel=5)

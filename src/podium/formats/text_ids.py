@@ -19,43 +19,43 @@ def format_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> lis
     Integers are written as digits, unless two ids of a group would become equal.
     """
     values = ids.tolist()
-    found = [v if isinstance(v, str) else str(v) for v in values]
-    if "" in found or not _is_encodable("".join(found)):
-        bad = next(v for v in found if not v or not _is_encodable(v))
+    texts = [v if isinstance(v, str) else str(v) for v in values]
+    if "" in texts or not _is_encodable("".join(texts)):
+        bad = next(v for v in texts if not v or not _is_encodable(v))
         raise InputError(
             f"the {what} id {bad[:80]!r} cannot be written as {format}", remedy="ids must not be empty"
         )
     if any(type(v) is int for v in values) and any(type(v) is str for v in values):
-        keys = found if group is None else list(zip(group.tolist(), found, strict=True))
+        keys = texts if group is None else list(zip(group.tolist(), texts, strict=True))
         if len(set(keys)) < len(keys):
             number = next(v for v in values if isinstance(v, int) and str(v) in values)
             raise InputError(
                 f"the {what} ids {number} (a number) and '{number}' (text) would be the same in {format}",
                 remedy="rename one, or write jsonl, which distinguishes numbers from text",
             )
-    return found
+    return texts
 
 
 def format_plain_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> list[str]:
     """Ids as text without whitespace, for formats with whitespace-separated columns."""
-    found = format_ids(ids, what, format, group)
-    joined = "\0".join(found)
-    if _SPACE.search(joined) or joined.count("\0") >= max(len(found), 1):
-        bad = next(v for v in found if _SPACE.search(v) or "\0" in v)
+    texts = format_ids(ids, what, format, group)
+    joined = "\0".join(texts)
+    if _SPACE.search(joined) or joined.count("\0") >= max(len(texts), 1):
+        bad = next(v for v in texts if _SPACE.search(v) or "\0" in v)
         raise InputError(
             f"the {what} id {bad[:80]!r} cannot be written as {format}: columns are separated by whitespace",
             remedy="rename it, or write csv or jsonl",
         )
-    return found
+    return texts
 
 
 def refuse_surrogates(ids: Ids, what: str, format: str) -> None:
     """Reject ids that UTF-8 cannot encode, for formats that store any other text, and numbers."""
     if ids.is_text or ids.integers is not None:
         return
-    found = [v for v in ids.tolist() if isinstance(v, str)]
-    if not _is_encodable("".join(found)):
-        bad = next(v for v in found if not _is_encodable(v))
+    texts = [v for v in ids.tolist() if isinstance(v, str)]
+    if not _is_encodable("".join(texts)):
+        bad = next(v for v in texts if not _is_encodable(v))
         raise InputError(
             f"the {what} id {bad[:80]!r} cannot be written as {format}: an unpaired surrogate is not a character",
             remedy="rename it",

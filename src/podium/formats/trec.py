@@ -60,10 +60,10 @@ class TrecRun(Format):
         check_choice("order", by, ("auto", "rank", "score"))
         check_choice("expert", expert, ("tag", "file"))
         names = Ids(derive_distinct_names(sources)) if expert == "file" else None
-        found = None
+        reading = None
         if duplicates == "error" and is_large(sum(s.estimated_rows for s in sources)):
-            found = trec_large.read_runs(sources, by, names)
-        preferences, changed = found or _read_small_runs(sources, by, names, duplicates)
+            reading = trec_large.read_runs(sources, by, names)
+        preferences, changed = reading or _read_small_runs(sources, by, names, duplicates)
         if order is None:
             _warn_of_disagreement(changed, sources)
         return Content(preferences=preferences.with_unlisted(unlisted))
@@ -118,9 +118,9 @@ class Qrels(Format):
 
     def read(self, sources: Sequence[Source]) -> Content:
         if is_large(sum(s.estimated_rows for s in sources)):
-            found = trec_large.read_qrels(sources)
-            if found is not None:
-                return Content(labels=found)
+            labels = trec_large.read_qrels(sources)
+            if labels is not None:
+                return Content(labels=labels)
         rows = parse_lines(sources, QRELS)
         return Content(labels=Labels.from_rows(rows.query, rows.item, rows.score, origin=rows.origin))
 

@@ -99,8 +99,8 @@ def _read_votes(source: Source, expert: str) -> Preferences:
 def _parse_counts(source: Source) -> tuple[Ids, Any, Any]:
     """Items, pairs and counts, all checked."""
     try:
-        found = json.loads(source.data)
-        models, pairs, counts = (found[key] for key in ("models", "X", "Y"))
+        document = json.loads(source.data)
+        models, pairs, counts = (document[key] for key in ("models", "X", "Y"))
     except (ValueError, RecursionError) as error:
         raise source.error(f"this is not JSON: {error}") from None
     except (KeyError, TypeError):

@@ -67,12 +67,12 @@ class Examples:
         sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
         starts = segments.offsets(sizes)
         own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
-        found = cls(Labels(own, grades[rows]), rows, _align_weights(own, weights))
-        if require_signal and not len(found.find_useful_queries()):
+        examples = cls(Labels(own, grades[rows]), rows, _align_weights(own, weights))
+        if require_signal and not len(examples.find_useful_queries()):
             raise InputError(
                 "every query with two grades has weight 0", remedy="give at least one of them a weight"
             )
-        return found
+        return examples
 
     @property
     def starts(self) -> I8:
@@ -88,14 +88,14 @@ class Examples:
 
     def learning_target(self, metric: MetricSpec, *, require_signal: bool = True) -> tuple[MetricTarget, I8]:
         """The target, and the queries with a training signal; without any, an error if one is required."""
-        found, useful = self.build_target(metric), self.find_useful_queries()
-        useful = useful[found.scale[useful] > 0]
+        target, useful = self.build_target(metric), self.find_useful_queries()
+        useful = useful[target.scale[useful] > 0]
         if require_signal and not len(useful):
             raise InputError(
                 f"{metric} is 0 for every ranking of the labeled items, so there is nothing to learn",
                 remedy="give items with grades above 0, or another metric",
             )
-        return found, useful
+        return target, useful
 
     def with_item_weights(self, weights: Mapping[Id, Mapping[Id, float]] | None) -> Examples:
         """The same with item weights, query -> item -> weight; the others weigh 1."""
@@ -106,8 +106,8 @@ class Examples:
             raise InputError(
                 f"a sample weight is {given.grades.min():g}", remedy="give finite numbers from 0"
             )
-        found = given.align(self.labels.index)
-        return replace(self, row_weight=np.where(np.isnan(found), 1.0, found))
+        row_weights = given.align(self.labels.index)
+        return replace(self, row_weight=np.where(np.isnan(row_weights), 1.0, row_weights))
 
     def find_useful_queries(self) -> I8:
         """Queries with a training signal: at least two grades."""

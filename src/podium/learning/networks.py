@@ -40,12 +40,12 @@ class Network:
 
     def _split_parameters(self, flat: F8) -> tuple[list[tuple[F8, F8]], F8]:
         """Views of the flat vector: (matrix, bias) of every hidden layer, and the output weights."""
-        found, at = [], 0
+        layers, at = [], 0
         for a, b in pairwise(self.widths):
             matrix = flat[at : at + a * b].reshape(a, b)
-            found.append((matrix, flat[at + a * b : at + (a + 1) * b]))
+            layers.append((matrix, flat[at + a * b : at + (a + 1) * b]))
             at += (a + 1) * b
-        return found, flat[at:]
+        return layers, flat[at:]
 
     def compute_scores(self, flat: F8, values: F8) -> F8:
         """One score per row."""

@@ -34,10 +34,10 @@ class SharedLabels:
     @functools.cached_property
     def labels(self) -> Labels:
         """All labels of the file."""
-        found = formats.read(self.path).labels
-        if found is None:
+        labels = formats.read(self.path).labels
+        if labels is None:
             raise InputError("it contains no labels", source=os.fspath(self.path), remedy="give qrels")
-        return found
+        return labels
 
     @functools.cached_property
     def digest(self) -> str:
@@ -87,8 +87,8 @@ class ShardFiles:
     @property
     def stamp(self) -> object:
         """Modification times and sizes of the files."""
-        found = [*self.paths, *([] if self.label_source is None else [self.label_source.path])]
-        return [(s.st_mtime_ns, s.st_size) for path in found if (s := _stat_or_none(path)) is not None]
+        paths = [*self.paths, *([] if self.label_source is None else [self.label_source.path])]
+        return [(s.st_mtime_ns, s.st_size) for path in paths if (s := _stat_or_none(path)) is not None]
 
     @property
     def digest(self) -> str:
@@ -121,31 +121,31 @@ def check_shards(shards: Sequence[TrainingShard], what: str = "shards") -> list[
     return [_to_shard_files(shard) or shard for shard in shards]
 
 
-def _to_shard_files(found: Any) -> ShardFiles | None:
-    if isinstance(found, ShardFiles):
-        return found
-    if isinstance(found, str | os.PathLike):
-        return ShardFiles((found,))
+def _to_shard_files(source: Any) -> ShardFiles | None:
+    if isinstance(source, ShardFiles):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return ShardFiles((source,))
     several = (
-        isinstance(found, Sequence) and len(found) and all(isinstance(f, str | os.PathLike) for f in found)
+        isinstance(source, Sequence) and len(source) and all(isinstance(f, str | os.PathLike) for f in source)
     )
-    return ShardFiles(tuple(found)) if several else None
+    return ShardFiles(tuple(source)) if several else None
 
 
 def read_shard(shard: TrainingShard, kind: str | None = None) -> Content:
     """Contents of a shard; `kind` applies to files."""
-    found: Any = shard() if callable(shard) else shard
-    files = _to_shard_files(found)
+    source: Any = shard() if callable(shard) else shard
+    files = _to_shard_files(source)
     if files is not None:
         return files.read(kind)
-    if isinstance(found, Content):
-        return found
-    if isinstance(found, Dataset):
-        return Content(found.preferences, found.labels, found.features)
-    if isinstance(found, tuple) and list(map(type, found)) == [Features, Labels]:
-        return Content(features=found[0], labels=found[1])
+    if isinstance(source, Content):
+        return source
+    if isinstance(source, Dataset):
+        return Content(source.preferences, source.labels, source.features)
+    if isinstance(source, tuple) and list(map(type, source)) == [Features, Labels]:
+        return Content(features=source[0], labels=source[1])
     raise ParameterError(
-        f"a shard is a {type(found).__name__}; accepted: a file, several files, (features, labels), a Dataset, or a "
+        f"a shard is a {type(source).__name__}; accepted: a file, several files, (features, labels), a Dataset, or a "
         "function that returns one of these"
     )
 

@@ -211,8 +211,8 @@ class Aggregator(Parameterized, ABC):
         self, preferences: Preferences, weights: F8, features: Features | None
     ) -> Outcome:
         with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite raise an error below
-            found = self._scores(preferences, weights)
-        return found if isinstance(found, Outcome) else Outcome(found)
+            result = self._scores(preferences, weights)
+        return result if isinstance(result, Outcome) else Outcome(result)
 
     def _compute_outcome(self, preferences: Preferences, weights: F8, features: Features | None) -> Outcome:
         """Scores with items that no expert ranks placed last; scores that overflow raise an error."""

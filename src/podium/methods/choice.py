@@ -96,36 +96,38 @@ class LatentScores(Aggregator):
         for base, met in collect_contests(self.name, preferences, weights, **options):
             parts.append((base, self._fit_contests(met)))
             results.append(contest_scores.count_wins_and_losses(met))
-        found = contest_scores.join_solutions(parts)
+        solution = contest_scores.join_solutions(parts)
         wins, losses = (np.concatenate(sides) for sides in zip(*results, strict=True))
-        converged = bool(found.converged.all())
-        notes = [] if converged else [self._describe_unconverged(preferences, found)]
+        converged = bool(solution.converged.all())
+        notes = [] if converged else [self._describe_unconverged(preferences, solution)]
         if self._needs_sides():
             size = ", ".join(
                 f"{q!r} {a:+.3f}"
-                for q, a in zip(preferences.queries[:SHOWN], found.extra["advantage"], strict=False)
+                for q, a in zip(preferences.queries[:SHOWN], solution.extra["advantage"], strict=False)
             )
             notes.append(f"advantage of the side shown first, in log odds, by query: {size}")
         return Outcome(
-            found.scores,
+            solution.scores,
             tolerance=TIE,
             floor=1.0,
             magnitude=1.0,  # log odds of even contests cancel
             converged=converged,
-            iterations=int(found.iterations.max(initial=0)),
-            objective=float(found.objective.sum()),
+            iterations=int(solution.iterations.max(initial=0)),
+            objective=float(solution.objective.sum()),
             notes=(
                 *notes,
-                *describe_gaps(preferences, wins, losses, found.component, self._describe_prior()),
+                *describe_gaps(preferences, wins, losses, solution.component, self._describe_prior()),
             ),
         )
 
-    def _describe_unconverged(self, preferences: Preferences, found: contest_scores.ContestSolution) -> str:
-        late = np.flatnonzero(~found.converged)
-        worst = int(late[found.gradient[late].argmax()])
+    def _describe_unconverged(
+        self, preferences: Preferences, solution: contest_scores.ContestSolution
+    ) -> str:
+        late = np.flatnonzero(~solution.converged)
+        worst = int(late[solution.gradient[late].argmax()])
         return (
             f"{len(late)} of {len(preferences)} queries stopped after {self.max_iterations} steps; "
-            f"largest gradient {found.gradient[worst]:.1e}, query {preferences.queries[worst]!r}"
+            f"largest gradient {solution.gradient[worst]:.1e}, query {preferences.queries[worst]!r}"
         )
 
 

@@ -100,7 +100,7 @@ class Kemeny(Aggregator):
             return ordering.order_few(margin), True
         keys = (margin.sum(axis=1), np.sign(margin).sum(axis=1), majority.greedy(np.maximum(margin, 0)))
         starts = (np.argsort(-key, kind="stable") for key in keys)
-        found = [ordering.improve_order(margin, start, compiled=compiled) for start in starts]
-        best = max(found, key=lambda order: ordering.compute_order_value(margin, order))
+        orders = [ordering.improve_order(margin, start, compiled=compiled) for start in starts]
+        best = max(orders, key=lambda order: ordering.compute_order_value(margin, order))
         nodes = self.most_nodes if self.method == "exact" else 0
         return ordering.order_many(margin, best, nodes) if exact else (best, False)

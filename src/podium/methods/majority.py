@@ -248,5 +248,5 @@ class MajorityVote(Aggregator):
         everywhere = (
             np.bincount(lists.query_of_list, weights=w, minlength=len(sizes)) for w in (share, weight)
         )
-        shares, heard = (np.repeat(e, sizes) for e in everywhere)
-        return total + shares - held, np.where(heard > 0, heard, voices)
+        shares, weights = (np.repeat(e, sizes) for e in everywhere)
+        return total + shares - held, np.where(weights > 0, weights, voices)

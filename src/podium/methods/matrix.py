@@ -72,8 +72,8 @@ class Mpm(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         groups, expert = self._build_groups(preferences, weights)
-        found = self._fit_groups(groups, expert)
-        fit, adherence, late, rounds = found
+        solution = self._fit_groups(groups, expert)
+        fit, adherence, late, rounds = solution
         notes = [f"largest gradient {fit.gradient.max(initial=0.0):.1e}"]
         if late.any():
             notes.append(f"not converged in {int(late.sum())} of {len(late)} queries")
@@ -194,24 +194,26 @@ class Svp(Aggregator):
         rule = matrix_completion.DifferenceRule(
             value, bottom, self.strength == "binary", matrix_completion.COMBINE.index(self.combine), unit
         )
-        found = matrix_completion.complete_matrices(
+        completion = matrix_completion.complete_matrices(
             votes, rule, self.shrink, self.tolerance, self.max_iterations
         )
-        late, norm = found.steps > self.max_iterations, float(found.norm.sum())
-        notes = [f"explains {1 - float(found.error.sum()) / norm if norm > 0 else 1.0:.1%} of the strengths"]
+        late, norm = completion.steps > self.max_iterations, float(completion.norm.sum())
+        notes = [
+            f"explains {1 - float(completion.error.sum()) / norm if norm > 0 else 1.0:.1%} of the strengths"
+        ]
         if late.any():
             notes.append(
                 f"stopped after {self.max_iterations} projections in {int(late.sum())} of {len(late)} queries, "
-                f"with changes of up to {float(found.change[late].max()):.1e}"
+                f"with changes of up to {float(completion.change[late].max()):.1e}"
             )
         return Outcome(
-            found.score,
+            completion.score,
             find_unranked_slots(votes),
             tolerance=TIE,
             floor=1.0,
             converged=not late.any(),
-            iterations=int(found.steps.max(initial=0)),
-            objective=float(found.error.sum()),
+            iterations=int(completion.steps.max(initial=0)),
+            objective=float(completion.error.sum()),
             notes=tuple(notes),
         )
 

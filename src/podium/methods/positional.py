@@ -257,8 +257,8 @@ class MeanRank(Aggregator):
         total = lists.sum_affine(place, -weight * other, weight, len(count))
         if self.missing != "ignore":
             everyone = np.bincount(lists.query_of_list, weights=weight * other, minlength=len(sizes))
-            heard = np.bincount(lists.query_of_list, weights=weight, minlength=len(sizes))
-            total, count = total + np.repeat(everyone, sizes), np.repeat(heard, sizes)
+            list_weights = np.bincount(lists.query_of_list, weights=weight, minlength=len(sizes))
+            total, count = total + np.repeat(everyone, sizes), np.repeat(list_weights, sizes)
         absent: B1 = count <= 0
         return Outcome(-total / np.where(absent, 1.0, count), absent)
 

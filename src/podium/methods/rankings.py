@@ -84,24 +84,24 @@ class PlackettLuce(Aggregator):
         )
 
     def _describe_gaps(
-        self, preferences: Preferences, found: Connections, silent: B1
+        self, preferences: Preferences, connections: Connections, silent: B1
     ) -> tuple[list[str], bool]:
         """Notes on what the votes leave undetermined, and whether the scores are bounded."""
         index, known = preferences.index, ~silent
         prior = self.shape > 1
         keeps = "only the prior keeps their scores finite" if prior else "their scores have no finite maximum"
         cases = (
-            ("never placed below another", known & found.above & ~found.below),
-            ("never placed above another", known & found.below & ~found.above),
+            ("never placed below another", known & connections.above & ~connections.below),
+            ("never placed above another", known & connections.below & ~connections.above),
         )
         notes = [f"{what}: {_format_items(index, which)}; {keeps}" for what, which in cases if which.any()]
-        split = _count_parts(index, found.group, known) > 1
+        split = _count_parts(index, connections.group, known) > 1
         if split.any():
             places = "the prior alone places them" if prior else "nothing places them"
             notes.append(
                 f"queries with groups of items that no vote compares: {_format_queries(index, split)}; {places}"
             )
-        apart = _count_parts(index, found.level, known) > 1
+        apart = _count_parts(index, connections.level, known) > 1
         return notes, prior or not apart.any()
 
 

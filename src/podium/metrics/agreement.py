@@ -238,5 +238,5 @@ def compute_rbos(segment: I8, place_a: I8, place_b: I8, lengths_a: I8, lengths_b
     common = np.bincount(segment, minlength=pairs)
     seen = np.bincount(segment, weights=by_depth[n[segment]] - by_depth[met - 1], minlength=pairs)
     beyond = (plain[n] - plain[s]) / s - (by_depth[n] - by_depth[s])
-    found: F8 = (1 - p) / p * (seen + early * beyond) + ((common - early) / n + early / s) * power[n]
-    return found
+    rbos: F8 = (1 - p) / p * (seen + early * beyond) + ((common - early) / n + early / s) * power[n]
+    return rbos

@@ -34,15 +34,15 @@ class Correlation(Metric):
         """0 for queries missing from the result."""
         rankings = judgements.match_rankings(consensus)
         query = rankings.query[which]
-        found = np.flatnonzero(query >= 0)
-        sizes = consensus.index.sizes[query[found]]
+        positions = np.flatnonzero(query >= 0)
+        sizes = consensus.index.sizes[query[positions]]
         first = np.cumsum(sizes) - sizes
-        slot = np.repeat(rankings.starts[query[found]] - first, sizes) + np.arange(sizes.sum())
+        slot = np.repeat(rankings.starts[query[positions]] - first, sizes) + np.arange(sizes.sum())
         level = rankings.level[slot]
         judged = level < len(judgements.levels)
         starts = segments.offsets(judged)[np.append(first, len(slot))]
         out = np.zeros(len(which))
-        out[found] = self.compute_by_segment(
+        out[positions] = self.compute_by_segment(
             starts, consensus.scores[slot[judged]], judgements.levels[level[judged]]
         )
         return out

@@ -58,30 +58,30 @@ def report(
         each = [methods] if isinstance(methods, str) else methods
         methods = {m if isinstance(m, str) else repr(m): m for m in each}
     named = {name: make(m) for name, m in methods.items()}
-    found = collect_inputs(
+    inputs = collect_inputs(
         ReportRequest(preferences, labels, features, times, named, tuple(metrics), tuple(queries), learn)
     )
-    checks, count = collect_findings(found), len(preferences)
-    heading = title or f"{len(found.results)} methods on {count:,} quer{'y' if count == 1 else 'ies'}"
-    facts = _describe_provenance(found) | dict(made or {})
-    return Report(heading, describe_verdict(found, checks), checks, build_sections(found, tuning), facts)
+    checks, count = collect_findings(inputs), len(preferences)
+    heading = title or f"{len(inputs.results)} methods on {count:,} quer{'y' if count == 1 else 'ies'}"
+    facts = _describe_provenance(inputs) | dict(made or {})
+    return Report(heading, describe_verdict(inputs, checks), checks, build_sections(inputs, tuning), facts)
 
 
-def _describe_provenance(found: ReportInputs) -> dict[str, str]:
+def _describe_provenance(inputs: ReportInputs) -> dict[str, str]:
     """The facts needed to reproduce the report."""
     from podium.core.version import __version__
 
-    p, labels = found.preferences, found.asked.labels
+    p, labels = inputs.preferences, inputs.asked.labels
     forms = ", ".join(sorted(f.value for f in p.forms))
     facts = {
         "Podium": __version__,
         "input": f"{p!r}; forms: {forms}; unlisted items are {p.unlisted}",
         "fingerprint": p.fingerprint,
         "labels": "none" if labels is None else repr(labels),
-        "methods": "; ".join(f"{n}: {m!r}" if repr(m) != n else n for n, m in found.asked.methods.items()),
+        "methods": "; ".join(f"{n}: {m!r}" if repr(m) != n else n for n, m in inputs.asked.methods.items()),
     }
-    if found.comparison is not None:
-        c = found.comparison
+    if inputs.comparison is not None:
+        c = inputs.comparison
         facts["tests"] = (
             f"paired {c.test} test; {100 * c.level:g} % intervals {INTERVALS[c.test]}; tables use Holm's correction, "
             "the verdict maxT over all pairs of methods; ties and score precision as in trec_eval; a judged "

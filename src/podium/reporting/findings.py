@@ -32,33 +32,33 @@ WORDS: dict[str, FindingVerdict] = {"ok": "ok", "warning": "check", "unknown": "
 ORDER: tuple[FindingVerdict, ...] = ("wrong", "check", "unknown", "ok")
 
 
-def collect_findings(found: ReportInputs) -> tuple[ReportFinding, ...]:
+def collect_findings(inputs: ReportInputs) -> tuple[ReportFinding, ...]:
     """All checks, most severe first."""
     every = [
-        *_check_labels(found),
-        *_check_experts(found),
-        *_check_results(found),
-        *_check_annotators(found),
-        *_check_leaderboard(found),
+        *_check_labels(inputs),
+        *_check_experts(inputs),
+        *_check_results(inputs),
+        *_check_annotators(inputs),
+        *_check_leaderboard(inputs),
     ]
     known = {f.text for f in every}
-    every += [ReportFinding("warning", "check", text) for text in found.said if text not in known]
+    every += [ReportFinding("warning", "check", text) for text in inputs.said if text not in known]
     return tuple(sorted(every, key=lambda f: ORDER.index(f.verdict)))
 
 
-def _check_labels(found: ReportInputs) -> Iterator[ReportFinding]:
-    labels, p = found.asked.labels, found.preferences
+def _check_labels(inputs: ReportInputs) -> Iterator[ReportFinding]:
+    labels, p = inputs.asked.labels, inputs.preferences
     if labels is None:
         yield ReportFinding("labels", "unknown", "there are none, so the methods cannot be compared")
         return
-    yield from _check_held_out(found)
-    if found.comparison is None:
-        if found.held is None:
+    yield from _check_held_out(inputs)
+    if inputs.comparison is None:
+        if inputs.held is None:
             ids = f"the input has {p.queries[:3]}, the labels have {labels.queries[:3]}"
             text = f"they are for other queries: {ids}; ids are compared exactly"
             yield ReportFinding("labels", "wrong", text)
         return
-    count = found.comparison.queries
+    count = inputs.comparison.queries
     verdict: FindingVerdict = "ok" if count >= MANY else "check" if count >= FEW else "wrong"
     words = "one query is not evidence" if count == 1 else f"{count:,} queries are evaluated"
     if count < FEW:
@@ -68,20 +68,20 @@ def _check_labels(found: ReportInputs) -> Iterator[ReportFinding]:
     if here:
         text = f"{here:,} of {len(p):,} queries have no labels and are excluded"
         yield ReportFinding("labelled queries", "check", text)
-    lacking = int((~found.comparison.evaluations[found.best_method].answered).sum())
+    lacking = int((~inputs.comparison.evaluations[inputs.best_method].answered).sum())
     if lacking:
         text = f"{lacking:,} of {count:,} judged queries are not in the input and count as 0"
         yield ReportFinding("answered queries", "wrong" if lacking > count / 2 else "check", text)
-    yield _check_judged_share(found)
-    uneven = [n for n in found.comparison.notes if "may be better than its figures" in n]
+    yield _check_judged_share(inputs)
+    uneven = [n for n in inputs.comparison.notes if "may be better than its figures" in n]
     if uneven:
         yield ReportFinding("fair judging", "check", uneven[0])
-    yield from _check_choice(found)
+    yield from _check_choice(inputs)
 
 
-def _check_held_out(found: ReportInputs) -> Iterator[ReportFinding]:
+def _check_held_out(inputs: ReportInputs) -> Iterator[ReportFinding]:
     """Scores on training queries say nothing about a model's quality."""
-    held = found.held
+    held = inputs.held
     if held is None:
         return
     for name, reason in held.left_out.items():
@@ -93,53 +93,53 @@ def _check_held_out(found: ReportInputs) -> Iterator[ReportFinding]:
         yield ReportFinding("held-out queries", "ok", text)
 
 
-def _check_choice(found: ReportInputs) -> Iterator[ReportFinding]:
+def _check_choice(inputs: ReportInputs) -> Iterator[ReportFinding]:
     """The number of methods compared, the selection bias of the best one, and the methods not tried."""
-    assert found.comparison is not None
-    count, metric = len(found.measured_methods), found.comparison.metrics[0]
-    if count > 1 and found.has_judged_items and found.expected_mean == found.expected_mean:
-        mean = found.comparison.row(found.best_method, metric).mean
+    assert inputs.comparison is not None
+    count, metric = len(inputs.measured_methods), inputs.comparison.metrics[0]
+    if count > 1 and inputs.has_judged_items and inputs.expected_mean == inputs.expected_mean:
+        mean = inputs.comparison.row(inputs.best_method, metric).mean
         text = (
-            f"{found.best_method} is the best of {count} on these queries, with {metric} {format_decimal(mean)}; "
-            f"leave-one-out selection gives {format_decimal(found.expected_mean)}"
+            f"{inputs.best_method} is the best of {count} on these queries, with {metric} {format_decimal(mean)}; "
+            f"leave-one-out selection gives {format_decimal(inputs.expected_mean)}"
         )
-        luck = mean - found.expected_mean > LUCK
+        luck = mean - inputs.expected_mean > LUCK
         text += "; expect that on new queries" if luck else ""
         yield ReportFinding("choice of the best", "check" if luck else "ok", text)
-    if found.asked.slow:
+    if inputs.asked.slow:
         text = f"{count} methods were compared; these are slow on these data and are compared only when named"
-        yield ReportFinding("methods tried", "ok", f"{text}: {', '.join(found.asked.slow)}")
+        yield ReportFinding("methods tried", "ok", f"{text}: {', '.join(inputs.asked.slow)}")
 
 
-def _check_judged_share(found: ReportInputs) -> ReportFinding:
-    assert found.comparison is not None
-    metric = found.comparison.metrics[0]
-    share = found.comparison.row(found.best_method, metric).judged
+def _check_judged_share(inputs: ReportInputs) -> ReportFinding:
+    assert inputs.comparison is not None
+    metric = inputs.comparison.metrics[0]
+    share = inputs.comparison.row(inputs.best_method, metric).judged
     cutoff = parse(metric).cutoff
     where = "of the ranking" if cutoff is None else f"of the top {cutoff}"
-    if not found.has_judged_items:
+    if not inputs.has_judged_items:
         text = f"no item {where} of any result is judged; the scores are meaningless"
         return ReportFinding("judged items", "wrong", text)
     verdict: FindingVerdict = "ok" if share >= WELL else "check" if share >= POORLY else "wrong"
-    text = f"{format_percent(share)} {where} of {found.best_method} is judged"
+    text = f"{format_percent(share)} {where} of {inputs.best_method} is judged"
     text += "" if verdict == "ok" else "; the rest counts as not relevant"
     return ReportFinding("judged items", verdict, text)
 
 
-def _check_experts(found: ReportInputs) -> Iterator[ReportFinding]:
-    d, p = found.diagnosis, found.preferences
+def _check_experts(inputs: ReportInputs) -> Iterator[ReportFinding]:
+    d, p = inputs.diagnosis, inputs.preferences
     if len(p.experts) == 1:
         yield ReportFinding("experts", "unknown", "there is only one expert; agreement cannot be measured")
     if d is None:
-        if found.crowd is None and len(p.experts) > 1:
+        if inputs.crowd is None and len(p.experts) > 1:
             text = f"{len(p.experts):,} experts are too many for a diagnosis of each"
             yield ReportFinding("experts", "unknown", text)
         return
     for flag, (verdict, verb, words) in FLAGS.items():
         who = [str(r.expert) for r in d.rows if flag in r.flags]
         if who:
-            said = words if len(who) > 1 else " ".join((verb, *words.split()[1:]))
-            yield ReportFinding(flag, verdict, f"{join_names(who)} {said}")
+            predicate = words if len(who) > 1 else " ".join((verb, *words.split()[1:]))
+            yield ReportFinding(flag, verdict, f"{join_names(who)} {predicate}")
     worth = f"effective number of independent experts: {d.effective:.1f} of {len(d):,}"
     if d.copies:
         pairs = [f"{c.first} and {c.second}" for c in d.copies]
@@ -155,22 +155,22 @@ def _check_experts(found: ReportInputs) -> Iterator[ReportFinding]:
         yield ReportFinding("coverage", "check", text)
 
 
-def _check_results(found: ReportInputs) -> Iterator[ReportFinding]:
-    for name, result in found.results.items():
+def _check_results(inputs: ReportInputs) -> Iterator[ReportFinding]:
+    for name, result in inputs.results.items():
         if not result.diagnostics.converged:
             text = f"{name} did not converge: {'; '.join(result.diagnostics.notes)}"
             yield ReportFinding("converged", "check", text)
-    best = found.results[found.best_method]
+    best = inputs.results[inputs.best_method]
     place = np.arange(len(best.order)) - best.index.starts[best.index.query_of_slot]
     top = place < TOP
     share = float(best.tied[top].mean()) if top.any() else 0.0
-    text = f"{format_percent(share)} of the top {TOP} ranks of {found.best_method} are tied"
+    text = f"{format_percent(share)} of the top {TOP} ranks of {inputs.best_method} are tied"
     text += "; the tie rule, not the experts, orders these items" if share > TIED else ""
     yield ReportFinding("ties", "check" if share > TIED else "ok", text)
 
 
-def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
-    crowd = found.crowd
+def _check_annotators(inputs: ReportInputs) -> Iterator[ReportFinding]:
+    crowd = inputs.crowd
     if crowd is None:
         return
     total = sum(r.judgements for r in crowd.rows) or 1
@@ -190,6 +190,6 @@ def _check_annotators(found: ReportInputs) -> Iterator[ReportFinding]:
         yield ReportFinding("copies", "ok", f"{worth}; no copies detected")
 
 
-def _check_leaderboard(found: ReportInputs) -> Iterator[ReportFinding]:
-    for check in found.board.checks if found.board is not None else ():
+def _check_leaderboard(inputs: ReportInputs) -> Iterator[ReportFinding]:
+    for check in inputs.board.checks if inputs.board is not None else ():
         yield ReportFinding(check.name, WORDS[check.verdict], check.text)

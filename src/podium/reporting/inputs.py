@@ -81,8 +81,8 @@ class ReportInputs:
     @property
     def has_judged_items(self) -> bool:
         """Whether label-based scores are meaningful: some item that a metric reads has a grade."""
-        found = self.comparison
-        return found is not None and any(r.judged > 0 for r in found.rows)
+        comparison = self.comparison
+        return comparison is not None and any(r.judged > 0 for r in comparison.rows)
 
     @property
     def measured_methods(self) -> list[str]:
@@ -125,8 +125,8 @@ class ReportInputs:
     def compute_similarity(self) -> F8:
         """Mean RBO over all pairs of methods, per query; 1 for a single method."""
         pairs = list(combinations(self.results.values(), 2))
-        found = [np.nan_to_num(compute_rbo_by_query(a, b), nan=1.0) for a, b in pairs]
-        return np.mean(found, axis=0) if found else np.ones(len(self.preferences))
+        similarities = [np.nan_to_num(compute_rbo_by_query(a, b), nan=1.0) for a, b in pairs]
+        return np.mean(similarities, axis=0) if similarities else np.ones(len(self.preferences))
 
 
 def default_methods(preferences: Preferences) -> dict[str, Aggregator]:
@@ -166,42 +166,42 @@ def has_board(preferences: Preferences) -> bool:
     return len(index) == 1 or len(set(index.items.tolist())) < 0.7 * len(index.items)
 
 
-def collect_inputs(asked: ReportRequest) -> ReportInputs:
+def collect_inputs(request: ReportRequest) -> ReportInputs:
     """Compute all parts; those without enough data are omitted, refusals become warnings."""
-    if not len(asked.preferences) or not asked.preferences.forms:
+    if not len(request.preferences) or not request.preferences.forms:
         raise ParameterError("the preferences are empty; give lists or votes")
-    with capture_warnings() as said:
-        found = _compute_inputs(asked)
-    return replace(found, said=tuple(dict.fromkeys((*found.said, *said))))
+    with capture_warnings() as messages:
+        inputs = _compute_inputs(request)
+    return replace(inputs, said=tuple(dict.fromkeys((*inputs.said, *messages))))
 
 
-def _compute_inputs(asked: ReportRequest) -> ReportInputs:
-    p, labels = asked.preferences, asked.labels
-    if not asked.methods:
+def _compute_inputs(request: ReportRequest) -> ReportInputs:
+    p, labels = request.preferences, request.labels
+    if not request.methods:
         usual = choose_methods(p, labels)
-        asked = replace(asked, methods=usual.methods, slow=usual.slow)
-    methods = asked.methods
-    results, left_out = aggregate_methods(methods.items(), p, asked.features)
-    asked = replace(asked, methods={name: methods[name] for name in results})
-    said = tuple(f"{name} is left out: {reason}" for name, reason in left_out.items())
-    found = ReportInputs(asked, results, diagnosis=_diagnose_experts(asked), said=said)
+        request = replace(request, methods=usual.methods, slow=usual.slow)
+    methods = request.methods
+    results, left_out = aggregate_methods(methods.items(), p, request.features)
+    request = replace(request, methods={name: methods[name] for name in results})
+    notes = tuple(f"{name} is left out: {reason}" for name, reason in left_out.items())
+    inputs = ReportInputs(request, results, diagnosis=_diagnose_experts(request), said=notes)
     if labels is not None and _share_queries(p, labels):
-        found = _add_comparison(found, labels)
-    if is_crowd(p) and asked.pairs:
+        inputs = _add_comparison(inputs, labels)
+    if is_crowd(p) and request.pairs:
         shared, consensus = _labels_if_shared(p, labels), _crowd_consensus(results)
-        judge = functools.partial(annotators, p, consensus, labels=shared, times=asked.times)
-        found = _try_part(found, "crowd", judge)
-    if has_board(p) and asked.pairs:
-        found = _try_part(found, "board", lambda: leaderboard(p))
-    return _add_weight_models(found)
+        judge = functools.partial(annotators, p, consensus, labels=shared, times=request.times)
+        inputs = _try_part(inputs, "crowd", judge)
+    if has_board(p) and request.pairs:
+        inputs = _try_part(inputs, "board", lambda: leaderboard(p))
+    return _add_weight_models(inputs)
 
 
-def _try_part(found: ReportInputs, what: str, work: Any) -> ReportInputs:
+def _try_part(inputs: ReportInputs, what: str, work: Any) -> ReportInputs:
     """Add one part, or the reason why it is missing."""
     try:
-        return replace(found, **{what: work()})
+        return replace(inputs, **{what: work()})
     except PodiumError as error:
-        return replace(found, said=(*found.said, str(error)))
+        return replace(inputs, said=(*inputs.said, str(error)))
 
 
 def _share_queries(preferences: Preferences, labels: Labels) -> bool:
@@ -216,40 +216,42 @@ def _crowd_consensus(results: Mapping[str, Consensus]) -> Consensus | None:
     return next((c for n, c in results.items() if n.startswith("crowdagg")), None)
 
 
-def _diagnose_experts(asked: ReportRequest) -> Diagnosis | None:
-    p = asked.preferences
+def _diagnose_experts(request: ReportRequest) -> Diagnosis | None:
+    p = request.preferences
     rows = p.lists.rows + len(p.comparisons)
     if is_crowd(p):  # annotators have too few rows each for a diagnosis, and their own section
         return None
     if not 1 < len(p.experts) <= EXPERTS or len(p.experts) * rows > WORK:
         return None
-    metric = asked.metrics[0]
-    return diagnose(p, _labels_if_shared(p, asked.labels), None, metric)
+    metric = request.metrics[0]
+    return diagnose(p, _labels_if_shared(p, request.labels), None, metric)
 
 
-def _add_comparison(found: ReportInputs, labels: Labels) -> ReportInputs:
+def _add_comparison(inputs: ReportInputs, labels: Labels) -> ReportInputs:
     """Add the label-based comparison (with the best expert) and the curves, both on held-out queries."""
-    held = exclude_fitted_queries(found.asked.methods, labels)
-    found, labels = replace(found, held=held), held.labels
-    ranked = {n: c.with_ties("trec", single=True) for n, c in found.results.items() if n not in held.left_out}
+    held = exclude_fitted_queries(inputs.asked.methods, labels)
+    inputs, labels = replace(inputs, held=held), held.labels
+    ranked = {
+        n: c.with_ties("trec", single=True) for n, c in inputs.results.items() if n not in held.left_out
+    }
     if not ranked:
-        return found
-    run = _best_expert(found.diagnosis)
+        return inputs
+    run = _best_expert(inputs.diagnosis)
     rows = dict(ranked)
     name = None
-    if run is not None and found.preferences.lists.rows:
+    if run is not None and inputs.preferences.lists.rows:
         name = f"best expert ({run})"
-        rows[name] = expert_rankings(found.preferences, run).with_ties("trec", single=True)
-    comparison = compare(rows, labels, found.asked.metrics, baseline=name)
+        rows[name] = expert_rankings(inputs.preferences, run).with_ties("trec", single=True)
+    comparison = compare(rows, labels, inputs.asked.metrics, baseline=name)
     doubt = warn_of_other_reading(
-        comparison, found.preferences, found.asked.methods, labels, features=found.asked.features
+        comparison, inputs.preferences, inputs.asked.methods, labels, features=inputs.asked.features
     )
-    found = replace(found, said=(*found.said, *filter(None, (doubt,))))
-    first = parse(found.asked.metrics[0])
+    inputs = replace(inputs, said=(*inputs.said, *filter(None, (doubt,))))
+    first = parse(inputs.asked.metrics[0])
     metric = first if first.cutoff_rule != "none" else parse("ndcg")
     drawn = _select_best(comparison, list(ranked), DRAWN - (name is not None))
     kept = {n: rows[n] for n in rows if n in drawn or n == name}
-    return replace(found, comparison=comparison, lines=curves(kept, labels, metric, DEPTHS), run=name)
+    return replace(inputs, comparison=comparison, lines=curves(kept, labels, metric, DEPTHS), run=name)
 
 
 def _select_best(comparison: Comparison, names: Sequence[str], most: int = DRAWN) -> list[str]:
@@ -264,29 +266,29 @@ def _best_expert(diagnosis: Diagnosis | None) -> Id | None:
     return max(known, key=lambda r: r.value or 0.0).expert if known else None
 
 
-def _add_weight_models(found: ReportInputs) -> ReportInputs:
+def _add_weight_models(inputs: ReportInputs) -> ReportInputs:
     """Add models with expert weights: those requested, or one trained per half of the labelled queries."""
     from podium.analysis.figures import weight_table
 
-    told = {}
-    for name, method in found.asked.methods.items():
+    weighers = {}
+    for name, method in inputs.asked.methods.items():
         try:
             weight_table(method)
         except ParameterError:
             continue
-        told[name] = method
-    if told:
-        return replace(found, weighers=told)
-    p, labels = found.preferences, found.asked.labels
-    if labels is None or not found.asked.learn or not found.has_judged_items or not p.lists.rows:
-        return found
+        weighers[name] = method
+    if weighers:
+        return replace(inputs, weighers=weighers)
+    p, labels = inputs.preferences, inputs.asked.labels
+    if labels is None or not inputs.asked.learn or not inputs.has_judged_items or not p.lists.rows:
+        return inputs
     few = p.lists.rows <= LEARN_ROWS and 2 <= len(p.experts) <= LEARN_EXPERTS
     known = [q for q, c in zip(p.queries, labels.queries.codes_of(p.queries) >= 0, strict=True) if c]
     if not few or len(known) < LEARN_QUERIES:
-        return found
+        return inputs
     halves = {"odd queries": known[::2], "even queries": known[1::2]}
     try:
         models = {n: make("crf").fit(p.select(q), labels) for n, q in halves.items()}
     except PodiumError as error:
-        return replace(found, said=(*found.said, f"expert weights could not be learned: {error}"))
-    return replace(found, weighers=models, shown_only=True)
+        return replace(inputs, said=(*inputs.said, f"expert weights could not be learned: {error}"))
+    return replace(inputs, weighers=models, shown_only=True)

@@ -22,38 +22,38 @@ class SelectedQuery(NamedTuple):
     why: str
 
 
-def select_queries(found: ReportInputs) -> list[SelectedQuery]:
+def select_queries(inputs: ReportInputs) -> list[SelectedQuery]:
     """The requested queries, or up to three informative ones; only queries with lists."""
-    p = found.preferences
+    p = inputs.preferences
     listing = np.diff(p.lists.row_starts) > 0
-    if found.asked.queries:
+    if inputs.asked.queries:
         known = set(p.queries)
-        for query in found.asked.queries:
+        for query in inputs.asked.queries:
             if query not in known:
                 raise ParameterError(
                     f"there is no query {query!r}; {suggest_names(str(query), map(str, p.queries))}"
                 )
-        return [SelectedQuery(q, "requested") for q in found.asked.queries if listing[p.index.query_code(q)]]
+        return [SelectedQuery(q, "requested") for q in inputs.asked.queries if listing[p.index.query_code(q)]]
     listed = np.flatnonzero(listing)
     if len(listed) < 2:
         return [SelectedQuery(p.queries[int(q)], "the only query with lists") for q in listed]
-    select = _select_by_labels if found.has_judged_items else _select_by_agreement
-    picked = select(found, listed)
+    select = _select_by_labels if inputs.has_judged_items else _select_by_agreement
+    picked = select(inputs, listed)
     return list({c.query: c for c in reversed(picked)}.values())[::-1]
 
 
-def _select_by_labels(found: ReportInputs, listed: I8) -> list[SelectedQuery]:
-    assert found.comparison is not None
-    comparison, p = found.comparison, found.preferences
+def _select_by_labels(inputs: ReportInputs, listed: I8) -> list[SelectedQuery]:
+    assert inputs.comparison is not None
+    comparison, p = inputs.comparison, inputs.preferences
     metric = comparison.metrics[0]
-    queries = comparison.evaluations[found.best_method].queries
+    queries = comparison.evaluations[inputs.best_method].queries
     codes = p.queries.codes_of(queries)
-    value = {n: comparison.evaluations[n][metric] for n in found.leading_methods}
+    value = {n: comparison.evaluations[n][metric] for n in inputs.leading_methods}
     table = np.array(list(value.values()))
-    usable = np.isin(codes, listed) & ~np.isnan(table).any(axis=0) & _has_relevant_item(found, codes)
+    usable = np.isin(codes, listed) & ~np.isnan(table).any(axis=0) & _has_relevant_item(inputs, codes)
     if not usable.any():
-        return _select_by_agreement(found, listed)
-    best, own = found.best_method, value[found.best_method]
+        return _select_by_agreement(inputs, listed)
+    best, own = inputs.best_method, value[inputs.best_method]
     spread = np.where(usable, np.ptp(table, axis=0), -1.0)
     lowest = int(np.where(usable, own, np.inf).argmin())
     middle = _find_middle(np.where(usable, own, np.nan), p.index.sizes[codes].astype(np.float64))
@@ -64,11 +64,11 @@ def _select_by_labels(found: ReportInputs, listed: I8) -> list[SelectedQuery]:
     return [*picked, SelectedQuery(queries[middle], f"a typical query: {best} is near its median")]
 
 
-def _has_relevant_item(found: ReportInputs, codes: I8) -> B1:
+def _has_relevant_item(inputs: ReportInputs, codes: I8) -> B1:
     """Queries with an item of a grade above 0; on others all rankings score the same."""
-    assert found.asked.labels is not None
-    index = found.preferences.index
-    good = found.asked.labels.align(index) > 0
+    assert inputs.asked.labels is not None
+    index = inputs.preferences.index
+    good = inputs.asked.labels.align(index) > 0
     count = np.bincount(index.query_of_slot[good], minlength=len(index))
     return np.asarray((codes >= 0) & (count[codes] > 0), np.bool_)
 
@@ -82,10 +82,10 @@ def _find_middle(values: F8, sizes: F8) -> int:
     return int(np.lexsort((usual, np.where(np.isnan(apart), np.inf, np.round(apart, 9))))[0])
 
 
-def _select_by_agreement(found: ReportInputs, listed: I8) -> list[SelectedQuery]:
-    queries, alike = found.preferences.queries, found.compute_similarity()[listed]
-    sizes = found.preferences.index.sizes[listed].astype(np.float64)
+def _select_by_agreement(inputs: ReportInputs, listed: I8) -> list[SelectedQuery]:
+    queries, alike = inputs.preferences.queries, inputs.compute_similarity()[listed]
+    sizes = inputs.preferences.index.sizes[listed].astype(np.float64)
     picked = []
-    if len(found.results) > 1 and alike.min() < 1 - 1e-9:
+    if len(inputs.results) > 1 and alike.min() < 1 - 1e-9:
         picked.append(SelectedQuery(queries[int(listed[alike.argmin()])], "the methods differ most here"))
     return [*picked, SelectedQuery(queries[int(listed[_find_middle(alike, sizes)])], "a typical query")]

@@ -64,9 +64,9 @@ class Report:
 
         Figures are SVG; `interactive` adds scripts that redraw them with tooltips.
         """
-        said = "".join(map(tables.render_paragraph, self.verdict))
+        verdict = "".join(map(tables.render_paragraph, self.verdict))
         parts = [
-            f'<div class="verdict" role="note" aria-label="Verdict">{said}</div>',
+            f'<div class="verdict" role="note" aria-label="Verdict">{verdict}</div>',
             self._render_contents(),
         ]
         parts.append(self._render_findings())

@@ -27,21 +27,21 @@ EXPLAINED = 20_000  # rows up to which ranks are explained, for methods that rea
 MAX_EXPLAINED_EXPERTS = 200  # experts per query up to which ranks are explained
 
 
-def build_section(found: ReportInputs, name: str) -> Section:
+def build_section(inputs: ReportInputs, name: str) -> Section:
     """Build one section by name; it may be empty."""
     title, blocks = PARTS[name]
-    if name == "methods" and not found.has_judged_items:
+    if name == "methods" and not inputs.has_judged_items:
         title = "Agreement of the methods"
-    return Section(name, title, blocks(found))
+    return Section(name, title, blocks(inputs))
 
 
-def build_sections(found: ReportInputs, tuning: Any = None) -> tuple[Section, ...]:
+def build_sections(inputs: ReportInputs, tuning: Any = None) -> tuple[Section, ...]:
     """Build all non-empty sections."""
-    first = ["methods", "leaderboard"] if found.has_judged_items else ["leaderboard", "methods"]
+    first = ["methods", "leaderboard"] if inputs.has_judged_items else ["leaderboard", "methods"]
     every = [
-        *(build_section(found, name) for name in first),
+        *(build_section(inputs, name) for name in first),
         Section("tuning", "Tuning results", tuning_blocks(tuning)),
-        *(build_section(found, name) for name in PARTS if name not in first),
+        *(build_section(inputs, name) for name in PARTS if name not in first),
     ]
     return tuple(s for s in every if s.blocks)
 
@@ -49,42 +49,42 @@ def build_sections(found: ReportInputs, tuning: Any = None) -> tuple[Section, ..
 # -- methods -----------------------------------------------------------------------------------------------------
 
 
-def _build_methods(found: ReportInputs) -> list[Block]:
-    c = found.comparison
-    if c is None or not found.has_judged_items:
-        return [] if len(found.results) < 2 else _build_agreement(found)
+def _build_methods(inputs: ReportInputs) -> list[Block]:
+    c = inputs.comparison
+    if c is None or not inputs.has_judged_items:
+        return [] if len(inputs.results) < 2 else _build_agreement(inputs)
     blocks: list[Block] = []
-    if found.lines:
+    if inputs.lines:
         band = "; bands are 95 % confidence intervals of the mean" if c.queries > 1 else ""
-        caption = f"{found.lines[0].metric} at every depth, mean over {c.queries:,} queries{band}."
-        blocks.append(Figure("curves", draw_curves(found.lines), caption))
+        caption = f"{inputs.lines[0].metric} at every depth, mean over {c.queries:,} queries{band}."
+        blocks.append(Figure("curves", draw_curves(inputs.lines), caption))
     for metric in c.metrics:
         grid = metric_grid(c, metric)
         title = f"{grid.title}; differences from {c.baseline}"
         blocks.append(ReportTable(dataclasses.replace(grid, title=title), ROWS))
-    if found.run is not None:
-        blocks.append(f"The {found.run} was chosen on these labels, so its score is optimistic.")
+    if inputs.run is not None:
+        blocks.append(f"The {inputs.run} was chosen on these labels, so its score is optimistic.")
     notes = c.notes
-    if found.held is not None:
-        left_out = (f"{name} is left out: {reason}" for name, reason in found.held.left_out.items())
-        notes = (*notes, *left_out, *found.held.notes)
+    if inputs.held is not None:
+        left_out = (f"{name} is left out: {reason}" for name, reason in inputs.held.left_out.items())
+        notes = (*notes, *left_out, *inputs.held.notes)
     return [*blocks, notes] if notes else blocks
 
 
-def _build_agreement(found: ReportInputs) -> list[Block]:
+def _build_agreement(inputs: ReportInputs) -> list[Block]:
     """The agreement of the methods, for data without labels."""
-    alike = found.compute_similarity()
-    rows = [(str(name), f"{int(c.tied.sum()):,}") for name, c in found.results.items()]
+    alike = inputs.compute_similarity()
+    rows = [(str(name), f"{int(c.tied.sum()):,}") for name, c in inputs.results.items()]
     text = f"Mean RBO between the rankings of two methods: {alike.mean():.3f}"
     text += f"; on the query where they differ most, {alike.min():.3f}." if len(alike) > 1 else "."
     return [text, ReportTable(Grid(("method", "tied items"), tuple(rows), 1, "Methods"))]
 
 
-def _build_differences(found: ReportInputs) -> list[Block]:
-    c = found.comparison
-    if c is None or not found.has_judged_items or c.queries < 2 or len(c.evaluations) < 2:
+def _build_differences(inputs: ReportInputs) -> list[Block]:
+    c = inputs.comparison
+    if c is None or not inputs.has_judged_items or c.queries < 2 or len(c.evaluations) < 2:
         return []
-    metric, best = c.metrics[0], found.best_method
+    metric, best = c.metrics[0], inputs.best_method
     other = c.baseline if c.baseline != best else next(n for n in c.evaluations if n != best)
     two = dataclasses.replace(
         c, baseline=other, evaluations={other: c.evaluations[other], best: c.evaluations[best]}
@@ -111,79 +111,79 @@ def _build_differences(found: ReportInputs) -> list[Block]:
 # -- queries -----------------------------------------------------------------------------------------------------
 
 
-def _build_queries(found: ReportInputs) -> list[Block]:
+def _build_queries(inputs: ReportInputs) -> list[Block]:
     blocks: list[Block] = []
-    for n, chosen in enumerate(select_queries(found), 1):
-        blocks += _build_query(found, chosen, n)
+    for n, chosen in enumerate(select_queries(inputs), 1):
+        blocks += _build_query(inputs, chosen, n)
     return blocks
 
 
-def _build_query(found: ReportInputs, chosen: SelectedQuery, number: int) -> list[Block]:
-    order = _choose_methods(found, chosen)
-    results = {n: found.results[n] for n in order}
-    chart = rank_heatmap(found.preferences, chosen.query, results, found.asked.labels)
+def _build_query(inputs: ReportInputs, chosen: SelectedQuery, number: int) -> list[Block]:
+    order = _choose_methods(inputs, chosen)
+    results = {n: inputs.results[n] for n in order}
+    chart = rank_heatmap(inputs.preferences, chosen.query, results, inputs.asked.labels)
     name = re.sub(r"[^A-Za-z0-9]+", "-", str(chosen.query)).strip("-")[:40]
-    caption = f"Query {chosen.query}: {chosen.why}. {_format_figures(found, chosen, order)}"
+    caption = f"Query {chosen.query}: {chosen.why}. {_format_figures(inputs, chosen, order)}"
     figure = Figure(f"query-{number}-{name}".rstrip("-"), chart, caption.strip())
-    return [figure, *_explain_first_place(found, chosen)]
+    return [figure, *_explain_first_place(inputs, chosen)]
 
 
-def _choose_methods(found: ReportInputs, chosen: SelectedQuery) -> list[str]:
+def _choose_methods(inputs: ReportInputs, chosen: SelectedQuery) -> list[str]:
     """The best method and those that differ most from it on this query."""
-    best, names = found.best_method, found.leading_methods or list(found.results)
+    best, names = inputs.best_method, inputs.leading_methods or list(inputs.results)
     apart = dict.fromkeys(names, 0.0)
-    if found.comparison is not None and found.has_judged_items:
-        metric = found.comparison.metrics[0]
-        code = found.comparison.evaluations[best].queries.code_of(chosen.query)
+    if inputs.comparison is not None and inputs.has_judged_items:
+        metric = inputs.comparison.metrics[0]
+        code = inputs.comparison.evaluations[best].queries.code_of(chosen.query)
         if code is not None:
-            value = {n: float(found.comparison.evaluations[n][metric][code]) for n in names}
+            value = {n: float(inputs.comparison.evaluations[n][metric][code]) for n in names}
             apart = {n: abs(v - value[best]) if v == v else 0.0 for n, v in value.items()}
     return [best, *sorted((n for n in names if n != best), key=lambda n: -round(apart[n], 9))][:COLUMNS]
 
 
-def _format_figures(found: ReportInputs, chosen: SelectedQuery, order: list[str]) -> str:
-    c = found.comparison
-    if c is None or not found.has_judged_items:
+def _format_figures(inputs: ReportInputs, chosen: SelectedQuery, order: list[str]) -> str:
+    c = inputs.comparison
+    if c is None or not inputs.has_judged_items:
         return ""
     metric = c.metrics[0]
     code = c.evaluations[order[0]].queries.code_of(chosen.query)
     if code is None:
         return "It has no labels."
-    said = ", ".join(f"{n} {format_decimal(float(c.evaluations[n][metric][code]))}" for n in order)
-    return f"{metric}: {said}."
+    figures = ", ".join(f"{n} {format_decimal(float(c.evaluations[n][metric][code]))}" for n in order)
+    return f"{metric}: {figures}."
 
 
-def _explain_first_place(found: ReportInputs, chosen: SelectedQuery) -> list[Block]:
+def _explain_first_place(inputs: ReportInputs, chosen: SelectedQuery) -> list[Block]:
     """Explain why the first item is first and what would put the second item there."""
-    method = found.asked.methods[found.best_method]
-    p = found.preferences
-    places = found.results[found.best_method].ranking(chosen.query, 2)
+    method = inputs.asked.methods[inputs.best_method]
+    p = inputs.preferences
+    places = inputs.results[inputs.best_method].ranking(chosen.query, 2)
     rows = p.lists.rows + len(p.comparisons)
     many = int(p.select([chosen.query]).active_experts.sum()) > MAX_EXPLAINED_EXPERTS
     if len(places) < 2 or many or (not method.tags.per_query and rows > EXPLAINED):
         return []
-    features = found.asked.features if method.tags.uses_features else None
+    features = inputs.asked.features if method.tags.uses_features else None
     try:
-        told = explain(method, p, chosen.query, places[0], over=places[1], features=features)
+        explanation = explain(method, p, chosen.query, places[0], over=places[1], features=features)
     except PodiumError:
         return []
-    return [tuple(f"{line}." for line in told.lines[2:])]
+    return [tuple(f"{line}." for line in explanation.lines[2:])]
 
 
 # -- experts -----------------------------------------------------------------------------------------------------
 
 
-def _build_weights(found: ReportInputs) -> list[Block]:
-    if not found.weighers:
+def _build_weights(inputs: ReportInputs) -> list[Block]:
+    if not inputs.weighers:
         return []
-    caption = f"Expert weights of {', '.join(found.weighers)}."
-    if found.shown_only:
+    caption = f"Expert weights of {', '.join(inputs.weighers)}."
+    if inputs.shown_only:
         caption = (
             "Weights of a conditional random field (crf) trained for this figure only, once on each half of the "
             "labelled queries: patterns that appear in both halves are unlikely to be chance."
         )
-    readings = [_describe_readings(name, model) for name, model in found.weighers.items()]
-    return [Figure("weights", weight_matrix(found.weighers), caption), *filter(None, readings)]
+    readings = [_describe_readings(name, model) for name, model in inputs.weighers.items()]
+    return [Figure("weights", weight_matrix(inputs.weighers), caption), *filter(None, readings)]
 
 
 def _describe_readings(name: str, model: Any) -> str:
@@ -194,14 +194,14 @@ def _describe_readings(name: str, model: Any) -> str:
     by_reading: dict[str, list[str]] = {}
     for row in sorted(model.expert_weights(), key=lambda r: -r.share):
         by_reading.setdefault(row.reading, []).append(str(row.expert))
-    said = "; ".join(
+    readings = "; ".join(
         f"{reading}: {', '.join(who[:12])}{' ...' * (len(who) > 12)}" for reading, who in by_reading.items()
     )
-    return f"{name}: {said}."
+    return f"{name}: {readings}."
 
 
-def _build_experts(found: ReportInputs) -> list[Block]:
-    d = found.diagnosis
+def _build_experts(inputs: ReportInputs) -> list[Block]:
+    d = inputs.diagnosis
     if d is None:
         return []
     words = (
@@ -221,8 +221,8 @@ def _build_experts(found: ReportInputs) -> list[Block]:
 # -- votes and judgements ----------------------------------------------------------------------------------------
 
 
-def _build_leaderboard(found: ReportInputs) -> list[Block]:
-    board = found.board
+def _build_leaderboard(inputs: ReportInputs) -> list[Block]:
+    board = inputs.board
     if board is None:
         return []
     level = f"{100 * board.settings.level:g}%"
@@ -238,8 +238,8 @@ def _build_leaderboard(found: ReportInputs) -> list[Block]:
     ]
 
 
-def _build_annotators(found: ReportInputs) -> list[Block]:
-    crowd = found.crowd
+def _build_annotators(inputs: ReportInputs) -> list[Block]:
+    crowd = inputs.crowd
     if crowd is None:
         return []
     level = f"{100 * crowd.level:g}%"
@@ -249,26 +249,30 @@ def _build_annotators(found: ReportInputs) -> list[Block]:
     caption = (
         f"Quality (1: always agrees with the others, 0.5: random, 0: always disagrees), {level} intervals."
     )
-    said = tuple(f"{line[:1].upper()}{line[1:]}." for line in crowd.lines)
+    sentences = tuple(f"{line[:1].upper()}{line[1:]}." for line in crowd.lines)
     table = ReportTable(dataclasses.replace(grid, title="Annotators to check first"), 40)
-    return [said, Figure("annotators", crowd.chart(), caption), table]
+    return [sentences, Figure("annotators", crowd.chart(), caption), table]
 
 
 # -- tuning ------------------------------------------------------------------------------------------------------
 
 
-def tuning_blocks(found: Any) -> list[Block]:
+def tuning_blocks(document: Any) -> list[Block]:
     """Render the document of a tuning run: sentences first, plain values as bullets, records as tables."""
-    if not isinstance(found, Mapping):
+    if not isinstance(document, Mapping):
         return []
     intros = {"sentence": "", "recommended": "Recommended: "}
-    told = [f"{intro}{found[k]}" for k, intro in intros.items() if isinstance(found.get(k), str)]
-    rest = {k: v for k, v in found.items() if k not in ("sentence", "recommended", "verdict")}
+    sentences = [f"{intro}{document[k]}" for k, intro in intros.items() if isinstance(document.get(k), str)]
+    rest = {k: v for k, v in document.items() if k not in ("sentence", "recommended", "verdict")}
     points = [
         f"{k}: {_format_cell(v)}" for k, v in rest.items() if not isinstance(v, list) and v not in ({}, None)
     ]
     notes = [f"{k}: {v}" for k, vs in rest.items() if isinstance(vs, list) for v in vs if isinstance(v, str)]
-    blocks: list[Block] = [*told, *([tuple(points)] if points else []), *([tuple(notes)] if notes else [])]
+    blocks: list[Block] = [
+        *sentences,
+        *([tuple(points)] if points else []),
+        *([tuple(notes)] if notes else []),
+    ]
     for name, rows in rest.items():
         records = [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
         if records:

@@ -18,49 +18,49 @@ ALIKE = 0.9  # mean RBO from which the choice of method matters little
 NAMED = 3
 
 
-def describe_verdict(found: ReportInputs, checks: tuple[ReportFinding, ...]) -> tuple[str, ...]:
+def describe_verdict(inputs: ReportInputs, checks: tuple[ReportFinding, ...]) -> tuple[str, ...]:
     """The verdict in one to three sentences, and how unlisted items were read where lists are incomplete."""
-    if found.has_judged_items and found.comparison is not None:
-        said = _describe_by_labels(found, found.comparison)
-    elif found.board is not None:
-        said = _describe_by_votes(found)
+    if inputs.has_judged_items and inputs.comparison is not None:
+        sentences = _describe_by_labels(inputs, inputs.comparison)
+    elif inputs.board is not None:
+        sentences = _describe_by_votes(inputs)
     else:
-        said = _describe_without_labels(found)
+        sentences = _describe_without_labels(inputs)
     wrong = [c.name for c in checks if c.verdict == "wrong"]
     if wrong:
         names = ", ".join(dict.fromkeys(wrong))
-        said.append(f"Fix this first; until then the scores are unreliable: {names}.")
-    return (*said, *filter(None, (describe_unlisted_rule(found.preferences),)))
+        sentences.append(f"Fix this first; until then the scores are unreliable: {names}.")
+    return (*sentences, *filter(None, (describe_unlisted_rule(inputs.preferences),)))
 
 
-def _describe_by_labels(found: ReportInputs, c: Comparison) -> list[str]:
-    metric, best = c.metrics[0], found.best_method
+def _describe_by_labels(inputs: ReportInputs, c: Comparison) -> list[str]:
+    metric, best = c.metrics[0], inputs.best_method
     mean = c.row(best, metric).mean
     if c.queries < 2:
         score = f"{best} has {metric} {format_decimal(mean)}"
         return [f"On the one query that has labels, {score}; one query is not evidence."]
-    rivals = [lead for lead in found.leads if lead.over != found.run]
-    against = _describe_best_expert(found, c.level)
+    rivals = [lead for lead in inputs.leads if lead.over != inputs.run]
+    against = _describe_best_expert(inputs, c.level)
     if rivals and all(lead.wins == lead.losses == 0 for lead in rivals):
-        count = len(found.measured_methods)
+        count = len(inputs.measured_methods)
         same = f"All {count} methods score equally on every query ({metric} {format_decimal(mean)})"
         return [f"{same}; use the simplest.", *against]
     winner = _describe_winner(best, mean, metric, rivals, c.level)
-    return [winner, *against, *_describe_learned_winner(found, c)]
+    return [winner, *against, *_describe_learned_winner(inputs, c)]
 
 
-def _describe_learned_winner(found: ReportInputs, c: Comparison) -> list[str]:
+def _describe_learned_winner(inputs: ReportInputs, c: Comparison) -> list[str]:
     """Warn if the winner may have been trained on the labels that it is evaluated on."""
-    methods = found.asked.methods
-    if found.held is None or found.best_method not in found.held.silent:
+    methods = inputs.asked.methods
+    if inputs.held is None or inputs.best_method not in inputs.held.silent:
         return []
-    plain = [n for n in found.measured_methods if not methods[n].tags.supervised]
+    plain = [n for n in inputs.measured_methods if not methods[n].tags.supervised]
     metric = c.metrics[0]
     top = max(plain, key=lambda n: c.row(n, metric).mean, default=None)
     other = ""
     if top is not None:
         other = f" The best unsupervised method is {top} ({format_decimal(c.row(top, metric).mean)})."
-    return [f"{found.best_method} was trained on labels; if on these, evaluate it on others first.{other}"]
+    return [f"{inputs.best_method} was trained on labels; if on these, evaluate it on others first.{other}"]
 
 
 def _describe_winner(best: str, mean: float, metric: str, rivals: list[Lead], level: float) -> str:
@@ -76,18 +76,18 @@ def _describe_winner(best: str, mean: float, metric: str, rivals: list[Lead], le
     return f"{first}; it is statistically tied with {names}, and all others are worse."
 
 
-def _describe_best_expert(found: ReportInputs, level: float) -> list[str]:
-    lead = next((lead for lead in found.leads if lead.over == found.run), None)
+def _describe_best_expert(inputs: ReportInputs, level: float) -> list[str]:
+    lead = next((lead for lead in inputs.leads if lead.over == inputs.run), None)
     if lead is None:
         return []
     if not _is_significant(lead, level):
         if lead.difference < 0:
-            return [f"Fusion is not shown to beat the {found.run}, which is ahead ({_format_lead(lead)})."]
-        return [f"Fusion is not significantly better than the {found.run} ({_format_lead(lead)})."]
+            return [f"Fusion is not shown to beat the {inputs.run}, which is ahead ({_format_lead(lead)})."]
+        return [f"Fusion is not significantly better than the {inputs.run} ({_format_lead(lead)})."]
     if lead.difference < 0:
-        alone = f"The {found.run} alone is better ({_format_lead(lead)})"
+        alone = f"The {inputs.run} alone is better ({_format_lead(lead)})"
         return [f"{alone}: fusion hurts here; inspect the experts."]
-    return [f"Fusion beats the {found.run} by {_format_lead(lead)}."]
+    return [f"Fusion beats the {inputs.run} by {_format_lead(lead)}."]
 
 
 def _is_significant(lead: Lead, level: float) -> bool:
@@ -104,41 +104,41 @@ def _format_lead(lead: Lead) -> str:
     )
 
 
-def _describe_by_votes(found: ReportInputs) -> list[str]:
-    board = found.board
+def _describe_by_votes(inputs: ReportInputs) -> list[str]:
+    board = inputs.board
     assert board is not None
     first = board.rows[0]
     group = next((g for g in board.groups if first.item in g), ())
     others = [str(i) for i in group if i != first.item]
     stop, why = board.stopping(top=1)
     if others:
-        said = f"{first.item} leads, but is statistically tied with {join_names(others, NAMED)}."
+        sentence = f"{first.item} leads, but is statistically tied with {join_names(others, NAMED)}."
     else:
-        said = f"{first.item} leads significantly over all others ({100 * board.settings.level:g} %)."
-    return [said] if stop and not others else [said, f"To determine the first place, {why}."]
+        sentence = f"{first.item} leads significantly over all others ({100 * board.settings.level:g} %)."
+    return [sentence] if stop and not others else [sentence, f"To determine the first place, {why}."]
 
 
-def _describe_without_labels(found: ReportInputs) -> list[str]:
-    why = _explain_no_figures(found)
-    if found.crowd is not None:
-        return [f"{why}, so the annotators are compared with each other: {found.crowd.lines[0]}.",
-                f"Use {found.best_method}; annotators to check are listed below."]  # fmt: skip
-    if len(found.results) < 2:
-        return [f"{why}, so the quality of {found.best_method} is unknown."]
-    alike = float(found.compute_similarity().mean())
-    said = [f"{why}, so the methods cannot be compared."]
-    names = f"the {len(found.results)} methods"
+def _describe_without_labels(inputs: ReportInputs) -> list[str]:
+    why = _explain_no_figures(inputs)
+    if inputs.crowd is not None:
+        return [f"{why}, so the annotators are compared with each other: {inputs.crowd.lines[0]}.",
+                f"Use {inputs.best_method}; annotators to check are listed below."]  # fmt: skip
+    if len(inputs.results) < 2:
+        return [f"{why}, so the quality of {inputs.best_method} is unknown."]
+    alike = float(inputs.compute_similarity().mean())
+    sentences = [f"{why}, so the methods cannot be compared."]
+    names = f"the {len(inputs.results)} methods"
     if alike >= ALIKE:
         little = f"The choice matters little: {names} agree (mean RBO {alike:.2f})"
-        return [*said, f"{little}; use {found.best_method}."]
-    return [*said, f"The choice matters: {names} differ (mean RBO {alike:.2f}); judge some queries, "
+        return [*sentences, f"{little}; use {inputs.best_method}."]
+    return [*sentences, f"The choice matters: {names} differ (mean RBO {alike:.2f}); judge some queries, "
             "starting with those where they differ most."]  # fmt: skip
 
 
-def _explain_no_figures(found: ReportInputs) -> str:
+def _explain_no_figures(inputs: ReportInputs) -> str:
     """Why labels cannot rank the methods."""
-    if found.asked.labels is None:
+    if inputs.asked.labels is None:
         return "There are no labels"
-    if found.held is not None and found.held.left_out and not found.measured_methods:
+    if inputs.held is not None and inputs.held.left_out and not inputs.measured_methods:
         return "The labels are the ones that the models were fitted on"
     return "The labels do not cover these results"

@@ -122,8 +122,8 @@ class BatchFunction:
     def rank(self, given: Preferences | Features) -> Consensus:
         """The consensus of preferences, or of item features, that are in memory."""
         method: Any = self.aggregator
-        found: Consensus = (method.rank if self.by_features else method.aggregate)(given, ties=self.ties)
-        return found
+        consensus: Consensus = (method.rank if self.by_features else method.aggregate)(given, ties=self.ties)
+        return consensus
 
     @property
     def by_features(self) -> bool:

@@ -194,14 +194,14 @@ def tune(
     ]
     # parameters that a method is given are not searched
     fixed = [f"{given.name}({', '.join(f'{n}={v!r}' for n, v in point.items())})" for point in grid]
-    found = tune_in_memory(
+    tuning = tune_in_memory(
         labelled(inputs, labels, **how), metric, fixed, weights=bool(weights), baseline=given, resume=folder
     )
-    gain = np.asarray(found.values["tuned"]) - np.asarray(found.values[found.baseline])
-    best = found.trials[0]
+    gain = np.asarray(tuning.values["tuned"]) - np.asarray(tuning.values[tuning.baseline])
+    best = tuning.trials[0]
     steps = (CandidateScore(best.config, best.mean, best.queries),)
     error = float(gain.std(ddof=1)) / math.sqrt(len(gain)) if len(gain) > 1 else math.nan
-    return Tuned(found.best, steps, float(gain.mean()), error, len(gain))
+    return Tuned(tuning.best, steps, float(gain.mean()), error, len(gain))
 
 
 def _warn_of_rename(old: str, new: str) -> None:

@@ -141,14 +141,14 @@ def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
     """
     import pyarrow as pa
 
-    found, rows = set(), sum(p.num_rows for p in parts)
+    costly_columns, rows = set(), sum(p.num_rows for p in parts)
     for name in parts[0].column_names:
         there = [p.column(name) for p in parts if name in p.column_names]
         coded = [c for c in there if pa.types.is_dictionary(c.type)]
         texts = sum(len(chunk.dictionary) for c in coded for chunk in c.chunks)
         if texts > rows or 0 < len(coded) < len(there):
-            found.add(name)
-    return found
+            costly_columns.add(name)
+    return costly_columns
 
 
 def _pass_new_queries(table: Any, seen: set[Any]) -> QueryBatch:

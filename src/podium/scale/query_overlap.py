@@ -26,9 +26,9 @@ def check_query_overlap(
     twelve bytes per query are kept. `shown` are the paths for messages.
     """
     several = _find_overlap_candidates(paths, (names or {}).get("query", "query"))
-    found = _find_shared_query(several, names)
-    if found is not None:
-        query, first, second = found
+    overlap = _find_shared_query(several, names)
+    if overlap is not None:
+        query, first, second = overlap
         raise shared_query_error(query, *((shown or {}).get(p, p) for p in (first, second)))
 
 
@@ -62,16 +62,16 @@ def _read_query_range(path: str, column: str) -> tuple[Any, ...] | None:
     try:
         with translate_arrow_errors(path):
             about = pq.read_metadata(path)
-        found = [
+        statistics = [
             find_column_chunk(about.row_group(g), column).statistics for g in range(about.num_row_groups)
         ]
     except (InputError, KeyError):
         return None
     if not about.num_rows:
         return None
-    if any(s is None or not s.has_min_max for s in found):
+    if any(s is None or not s.has_min_max for s in statistics):
         return ()
-    return min(s.min for s in found), max(s.max for s in found)
+    return min(s.min for s in statistics), max(s.max for s in statistics)
 
 
 def _find_shared_query(paths: Sequence[str], names: Mapping[str, str] | None) -> tuple[Any, str, str] | None:

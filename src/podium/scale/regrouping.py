@@ -55,11 +55,11 @@ def regroup(
     """
     if shards is not None and shards < 1:
         raise ParameterError(f"shards is {shards}; accepted: whole numbers from 1")
-    found = find_shards(inputs)
-    size = sum(os.path.getsize(s.path) for s in found)
+    sources = find_shards(inputs)
+    size = sum(os.path.getsize(s.path) for s in sources)
     count = min(shards or 1 + size // SHARE, MOST)
     target = Path(folder)
-    files = sorted([Path(s.path).name, digest_file(s.path)] for s in found)
+    files = sorted([Path(s.path).name, digest_file(s.path)] for s in sources)
     about = {"inputs": files, "shards": count, "format": format, "options": options or {}}
     mark, begun = (target / RECORDS / f"{name}.json" for name in ("regrouped", "regrouping"))
     names = [str(target / f"part-{k:05d}.parquet") for k in range(count)]
@@ -79,7 +79,7 @@ def regroup(
         with hold_lock(begun):
             scratch = target / f".{secrets.token_hex(6)}.tmp"
             scratch.mkdir()
-            unlisted = _distribute_rows(found, scratch, count, format, options or {})
+            unlisted = _distribute_rows(sources, scratch, count, format, options or {})
             for k, name in enumerate(names):
                 _write_sorted(scratch / f"{k}.parquet", Path(name), unlisted)
             shutil.rmtree(scratch)

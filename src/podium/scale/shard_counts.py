@@ -114,11 +114,11 @@ class ExpertCounter:
         lists, n = preferences.lists, len(preferences.experts)
         expert = lists.expert[lists.list_of_row]
         slots = len(preferences.index.items)
-        said = csr_array((np.ones(lists.rows, np.int64), (lists.item, expert)), shape=(slots, n))
+        listings = csr_array((np.ones(lists.rows, np.int64), (lists.item, expert)), shape=(slots, n))
         single = np.bincount(lists.item, minlength=slots) == 1
         alone = np.bincount(expert[single[lists.item]], minlength=n)
         rows = np.bincount(expert, minlength=n)
-        shared = np.asarray((said.T @ said).todense(), np.int64)
+        shared = np.asarray((listings.T @ listings).todense(), np.int64)
         count = np.bincount(lists.expert, minlength=n)
         return ExpertStatistics(preferences.experts, len(preferences), count, rows, alone, shared)
 
@@ -208,8 +208,8 @@ def _to_arrays(counts: Any) -> PreparedArrays:
 
 def _from_arrays(kept: PreparedArrays, counts: type) -> Any:
     """Back; arrays are copied, because the system limits how many files can be mapped at once."""
-    found: dict[str, Any] = dict(kept.about)
+    values: dict[str, Any] = dict(kept.about)
     for name, array in kept.arrays.items():
         ids = name.startswith("ids ")
-        found[name.removeprefix("ids ")] = Ids(json.loads(array.tobytes())) if ids else array.copy()
-    return counts(**found)
+        values[name.removeprefix("ids ")] = Ids(json.loads(array.tobytes())) if ids else array.copy()
+    return counts(**values)

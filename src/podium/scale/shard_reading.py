@@ -137,8 +137,8 @@ def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterat
     if column not in there:
         raise InputError(f"there is no column {column!r} ({suggest_names(column, there)})", source=path)
     for batch in _iterate_batches(_open_file(path, about, [column]), path, {"query": column}, ROWS):
-        found = normalize_columns(to_table(batch)).column("query")
-        yield take_run_values(found, find_run_starts(found))
+        queries = normalize_columns(to_table(batch)).column("query")
+        yield take_run_values(queries, find_run_starts(queries))
 
 
 def find_column_chunk(group: Any, name: str) -> Any:
@@ -166,12 +166,12 @@ def read_text(path: str, format_: str | None, options: dict[str, Any]) -> Prefer
     """The preferences in a file of any other format, which is read completely."""
     from podium import formats
 
-    found = formats.read(path, format_, **options).preferences
-    if found is None:
+    preferences = formats.read(path, format_, **options).preferences
+    if preferences is None:
         raise InputError(
             "there are no lists or comparisons", source=path, remedy="give runs, ratings or votes"
         )
-    return found
+    return preferences
 
 
 def read_features(path: str, format_: str | None, options: dict[str, Any]) -> Features | None:

@@ -39,9 +39,9 @@ class ShardRecord:
     @classmethod
     def load(cls, out: str, name: str) -> ShardRecord | None:
         """The record of a shard; None if there is none or it cannot be read."""
-        found = read_json(_locate_record(out, name))
+        record = read_json(_locate_record(out, name))
         try:
-            return cls(**(found | {"files": tuple((n, size) for n, size in found["files"])}))
+            return cls(**(record | {"files": tuple((n, size) for n, size in record["files"])}))
         except (ValueError, TypeError, KeyError):
             return None
 

@@ -77,5 +77,7 @@ def _build_grouped(table: Any, unlisted: Unlisted, extra: Ids | None) -> TablePr
     columns = None if queries is None else read_list_columns(table, starts, extra)
     if queries is None or columns is None:
         return None
-    found: GroupedPreferences | None = from_grouped(queries, *columns, unlisted)
-    return None if found is None else TablePreferences(found.preferences, found.first_row, starts[:-1])
+    grouping: GroupedPreferences | None = from_grouped(queries, *columns, unlisted)
+    return (
+        None if grouping is None else TablePreferences(grouping.preferences, grouping.first_row, starts[:-1])
+    )

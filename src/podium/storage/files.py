@@ -168,8 +168,8 @@ def _find_extremes(view: U1) -> tuple[int, int]:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(dispatch.count_threads()) as pool:
-        found = list(pool.map(lambda b: (int(b.min()), int(b.max())), blocks))
-    return min(low for low, _ in found), max(high for _, high in found)
+        extremes = list(pool.map(lambda b: (int(b.min()), int(b.max())), blocks))
+    return min(low for low, _ in extremes), max(high for _, high in extremes)
 
 
 def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source:

@@ -64,7 +64,7 @@ def parse_entered_options(form: Mapping[str, str]) -> dict[str, str]:
     >>> parse_entered_options({"duplicates": "first", "format": "", "options": "item=document score='my score'"})
     {'duplicates': 'first', 'item': 'document', 'score': 'my score'}
     """
-    found = {name: form[name] for name in FIELDS if name != FURTHER and form.get(name)}
+    options = {name: form[name] for name in FIELDS if name != FURTHER and form.get(name)}
     label = FIELDS[FURTHER].label
     try:
         words = shlex.split(form.get(FURTHER, ""))
@@ -78,14 +78,14 @@ def parse_entered_options(form: Mapping[str, str]) -> dict[str, str]:
             raise ParameterError(
                 f"“{label}” has {name[:50]!r}, which is not an option of any format; see the formats"
             )
-        if name in found:
+        if name in options:
             raise ParameterError(f"{name} is given twice; give it once")
-        found[name] = value
+        options[name] = value
     for name, field in FIELDS.items():
         accepted = [value for value, _ in field.choices]
-        if accepted and found.get(name, accepted[0]) not in accepted:
-            raise ParameterError(f"{name} is {found[name][:50]!r}; accepted: {', '.join(accepted)}")
-    return found
+        if accepted and options.get(name, accepted[0]) not in accepted:
+            raise ParameterError(f"{name} is {options[name][:50]!r}; accepted: {', '.join(accepted)}")
+    return options
 
 
 def select_reading_options(entered: Mapping[str, Any]) -> dict[str, Any]:

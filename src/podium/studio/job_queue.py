@@ -110,9 +110,9 @@ class JobQueue(Database):
     def beat(self, job: str, owner: str, done: int, total: int, words: str) -> bool:
         """Record a heartbeat with progress; False if the owner lost the job or it must stop."""
         with self._write_transaction() as db:
-            told = "UPDATE jobs SET beat = ?, done = ?, total = ?, words = ? WHERE id = ? AND owner = ? AND stop = 0"
+            update = "UPDATE jobs SET beat = ?, done = ?, total = ?, words = ? WHERE id = ? AND owner = ? AND stop = 0"
             row = (time.time(), done, total, words, job, owner)
-            return db.execute(told + " AND state = 'running'", row).rowcount == 1
+            return db.execute(update + " AND state = 'running'", row).rowcount == 1
 
     def finish(self, job: str, owner: str, state: JobState, words: str, result: Any = None) -> bool:
         """Finish a job, if the owner still holds it."""

@@ -94,19 +94,19 @@ def _parse_whole_number(value: Any, what: str, low: int, high: int) -> int:
 def _run_tuning(store: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str, Any, Any]:
     from podium.evaluate.tuning import tune
 
-    asked = job.settings
-    found = tune(
+    settings = job.settings
+    tuning = tune(
         data,
-        asked["metric"],
-        asked["methods"] or None,
-        trials=asked["trials"],
-        weights=asked["weights"],
-        seed=asked["seed"],
+        settings["metric"],
+        settings["methods"] or None,
+        trials=settings["trials"],
+        weights=settings["weights"],
+        seed=settings["seed"],
         workers=1,
         resume=store.job_folder(job.id),
         progress=tell,
     )
-    return found.conclusion(), found.to_dict(), found.best
+    return tuning.conclusion(), tuning.to_dict(), tuning.best
 
 
 def _run_fit(_: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str, Any, Any]:
@@ -133,19 +133,19 @@ def _measure_held_out(method: str, data: Any, tell: ProgressCallback) -> tuple[s
 
     plain = make_baseline(data).name
     try:
-        found = cross_validate(
+        comparison = cross_validate(
             data, {plain: plain, "model": method}, [METRIC], progress=tell, choose_by=METRIC
         ).compare(plain)
     except PodiumError as error:
         return f"It was not evaluated on held-out queries: {error}", None
-    row, base = found.row("model", METRIC), found.row(plain, METRIC)
+    row, base = comparison.row("model", METRIC), comparison.row(plain, METRIC)
     worse = row.mean < base.mean
     words = (
-        f"Cross-validated on {found.queries:,} held-out queries, its {METRIC} is {row.mean:.4f}, "
+        f"Cross-validated on {comparison.queries:,} held-out queries, its {METRIC} is {row.mean:.4f}, "
         f"that of {plain} {base.mean:.4f}"
     )
     words += f": it is WORSE; use {plain}, or label more queries." if worse else "."
-    return words, found.to_dict()
+    return words, comparison.to_dict()
 
 
 KINDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], Callable[..., tuple[str, Any, Any]]]] = {
@@ -209,8 +209,8 @@ def _run_job(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
     pulse.start()
     end: tuple[JobState, str, Any]
     try:
-        found = load_project(store, store.project(job.project), roots)
-        data = Dataset(found.preferences, found.labels, found.features)
+        project_data = load_project(store, store.project(job.project), roots)
+        data = Dataset(project_data.preferences, project_data.labels, project_data.features)
         words, document, model = KINDS[job.kind][1](store, job, data, pulse.report_progress)
         content, name = models.model_files.dumps(model), f"{job.kind} {repr(model)[:60]}"
         kept = store.add_model(job.project, name, repr(model), content, job.id)

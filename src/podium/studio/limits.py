@@ -60,20 +60,20 @@ def bounded_decompress(source: bytes | str | os.PathLike[str], limits: Limits) -
     packed = source if isinstance(source, bytes) else Path(source).read_bytes()
     if packed[:2] != b"\x1f\x8b":
         return packed
-    found = bytearray()
+    content = bytearray()
     for piece in _iterate_unpacked(packed):
-        found += piece
-        if len(found) > limits.decompressed_bytes:
+        content += piece
+        if len(content) > limits.decompressed_bytes:
             raise TooLarge(
                 f"the data decompress to more than {limits.decompressed_bytes:,} bytes",
                 remedy="send less per request",
             )
-        if len(found) > max(FREE, limits.ratio * len(packed)):
+        if len(content) > max(FREE, limits.ratio * len(packed)):
             raise TooLarge(
                 f"the data decompress to more than {limits.ratio} times their size",
                 remedy="send them uncompressed",
             )
-    return bytes(found)
+    return bytes(content)
 
 
 def _iterate_unpacked(packed: bytes) -> Iterator[bytes]:

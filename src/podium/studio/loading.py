@@ -61,8 +61,8 @@ class ProjectData:
         """The extra views that apply: "leaderboard" for votes, "annotators" for judges."""
         from podium.reporting.inputs import has_board, is_crowd
 
-        found = {"leaderboard": has_board, "annotators": is_crowd}
-        return frozenset(name for name, check in found.items() if check(self.preferences))
+        checks = {"leaderboard": has_board, "annotators": is_crowd}
+        return frozenset(name for name, check in checks.items() if check(self.preferences))
 
 
 def open_input(
@@ -79,7 +79,7 @@ def open_input(
         raise ParameterError("no file; choose at least one")
     given = select_reading_options(options or {})
     encoding = given.pop("encoding", "utf-8")
-    with capture_warnings(spell_option) as said:
+    with capture_warnings(spell_option) as notes:
         sources = [_build_source(i, encoding) for i in inputs]
         try:
             content = formats.read(sources, given.pop("format", None), **given)
@@ -92,7 +92,7 @@ def open_input(
         raise InputError(f"the input contains only {got}", remedy="add runs, ratings or votes")
     if not len(content.preferences) or not content.preferences.forms:
         raise InputError("the input contains no lists or votes", remedy="give runs, ratings or votes")
-    return ProjectData(content.preferences, content.labels, content.features, content.seconds, tuple(said))
+    return ProjectData(content.preferences, content.labels, content.features, content.seconds, tuple(notes))
 
 
 def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check: bool = False) -> ProjectData:
@@ -105,7 +105,7 @@ def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check:
     from podium.formats.base import Content, merge_contents
 
     known = () if data.labels is None else (data.labels,)
-    with capture_warnings(spell_option) as said:
+    with capture_warnings(spell_option) as notes:
         try:
             new = _read_labels(files)
             whole = merge_contents([Content(labels=labels) for labels in (*known, new)]).labels
@@ -117,7 +117,7 @@ def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check:
             raise _build_duplicate_error(data.labels, files) or plain from None
     if check:
         _check_shared_items(data.preferences.index, new.index)
-    return replace(data, labels=whole, notes=(*data.notes, *said))
+    return replace(data, labels=whole, notes=(*data.notes, *notes))
 
 
 def _check_shared_items(here: ItemIndex, new: ItemIndex) -> None:
@@ -163,8 +163,8 @@ def _build_duplicate_error(known: Labels | None, files: Sequence[tuple[str, byte
     """The error for an item labelled in one of these files and elsewhere too; None if there is none."""
     owner = {} if known is None else dict.fromkeys(_list_labeled_pairs(known), "the project")
     for name, content in files:
-        found = _list_labeled_pairs(_read_labels([(name, content)]))
-        if not owner.keys().isdisjoint(found):
+        pairs = _list_labeled_pairs(_read_labels([(name, content)]))
+        if not owner.keys().isdisjoint(pairs):
             line, (query, item) = _find_first_line(name, content, owner.keys())
             return InputError(
                 f"item {item!r} is labelled twice for query {query!r}: it already has a label in {owner[query, item]}",
@@ -172,7 +172,7 @@ def _build_duplicate_error(known: Labels | None, files: Sequence[tuple[str, byte
                 line=line,
                 remedy="keep one label per item",
             )
-        owner |= dict.fromkeys(found, name)
+        owner |= dict.fromkeys(pairs, name)
     return None
 
 
@@ -202,10 +202,10 @@ def _build_source(given: Path | tuple[str, bytes], encoding: str) -> Source:
 
 def unpack_upload(name: str, content: bytes, limits: Limits) -> bytes:
     """The bytes of an upload for the readers; refused if they decompress beyond the limits."""
-    found = bounded_decompress(content, limits)
-    if found[:4] == b"PAR1":
-        _check_parquet_size(name, found, limits)
-    return found
+    data = bounded_decompress(content, limits)
+    if data[:4] == b"PAR1":
+        _check_parquet_size(name, data, limits)
+    return data
 
 
 def _check_parquet_size(name: str, content: bytes, limits: Limits) -> None:
@@ -267,9 +267,9 @@ def load_project(store: Store, project: Project, roots: Sequence[Path]) -> Proje
             inputs.append(recheck_allowed_path(roots, file.path))
     if not inputs:
         raise InputError("the project has no files", remedy="open them again")
-    found = open_input(inputs, project.options)
-    found = replace(found, notes=(*project.options.get("notes", ()), *found.notes))
-    return open_labels(found, added) if added else found
+    project_data = open_input(inputs, project.options)
+    project_data = replace(project_data, notes=(*project.options.get("notes", ()), *project_data.notes))
+    return open_labels(project_data, added) if added else project_data
 
 
 # -- files on the server -------------------------------------------------------------------------------------------
@@ -282,12 +282,12 @@ def resolve_allowed_path(roots: Sequence[Path], root: int, inside: str) -> Path:
         if root < 0 or "\0" in inside:
             raise refused
         base = roots[root].resolve(strict=True)
-        found = (base / inside).resolve(strict=True) if inside else base
+        path = (base / inside).resolve(strict=True) if inside else base
     except (IndexError, OSError, RuntimeError, ValueError):
         raise refused from None
-    if found != base and base not in found.parents:
+    if path != base and base not in path.parents:
         raise refused
-    return found
+    return path
 
 
 def recheck_allowed_path(roots: Sequence[Path], path: str) -> Path:
@@ -320,8 +320,8 @@ def _list_inside_roots(roots: Sequence[Path], folder: Path) -> tuple[list[tuple[
 
 def list_folder(roots: Sequence[Path], folder: Path) -> list[tuple[str, bool]]:
     """Names in a folder, folders first (True), without hidden ones and links out of the roots."""
-    found = [(name, place.is_dir()) for name, place in _list_inside_roots(roots, folder)[0]]
-    return sorted(found, key=lambda pair: (not pair[1], pair[0]))
+    entries = [(name, place.is_dir()) for name, place in _list_inside_roots(roots, folder)[0]]
+    return sorted(entries, key=lambda pair: (not pair[1], pair[0]))
 
 
 def find_readable_files(
@@ -332,10 +332,10 @@ def find_readable_files(
 
     if path.is_file():
         return [path], []
-    found, outside = _list_inside_roots(roots, path)
+    entries, outside = _list_inside_roots(roots, path)
     kept: list[Path] = []
     left_out = [f"{name} was skipped: it links to a place that this server may not show" for name in outside]
-    for name, place in found:
+    for name, place in entries:
         if not place.is_file():
             continue
         if place in kept:

@@ -25,30 +25,30 @@ WAITING = 1024
 def listen(settings: ServerSettings) -> socket.socket:
     """Bind a socket to the address in the settings."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((settings.host, settings.port))
-        found.listen(WAITING)  # clients can connect as soon as the URL is printed
+        listener.bind((settings.host, settings.port))
+        listener.listen(WAITING)  # clients can connect as soon as the URL is printed
     except OSError as error:
-        found.close()
+        listener.close()
         raise ParameterError(
             f"cannot listen on {settings.host}:{settings.port} ({error.strerror or error}); choose another --port"
         ) from None
-    return found
+    return listener
 
 
-def format_address(found: socket.socket) -> str:
+def format_address(listener: socket.socket) -> str:
     """The URL of the server."""
-    host, port = found.getsockname()[:2]
+    host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: FastAPI, found: socket.socket) -> None:
+def serve(app: FastAPI, listener: socket.socket) -> None:
     """Serve until stopped."""
     gc.collect()
     gc.freeze()  # exclude loaded modules from garbage collection, which would add tens of ms to responses
-    create_server(app).run([found])
+    create_server(app).run([listener])
 
 
 def create_server(app: FastAPI) -> uvicorn.Server:

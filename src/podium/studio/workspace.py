@@ -52,8 +52,8 @@ class FutureCache:
     def _compute_value(self, key: Hashable, future: Future[Any], make: Callable[[], Any]) -> None:
         try:
             with capture_warnings():  # warnings must not reach the log
-                found = make()
-            future.set_result(found)
+                value = make()
+            future.set_result(value)
         except BaseException as error:
             with self._lock:
                 if self._values.get(key) is future:
@@ -120,7 +120,7 @@ class Workspace:
             check_pairs(self.settings.limits, data.preferences)
         except TooLarge as error:
             words = str(error)
-        asked = ReportRequest(
+        request = ReportRequest(
             data.preferences,
             data.labels,
             data.features,
@@ -132,8 +132,8 @@ class Workspace:
             pairs=not words,
         )
         absent = [*data.kinds, *(() if methods else large)] if words else []
-        found = collect_inputs(asked)
-        return replace(found, said=(*found.said, *(f"{what} is left out: {words}" for what in absent)))
+        inputs = collect_inputs(request)
+        return replace(inputs, said=(*inputs.said, *(f"{what} is left out: {words}" for what in absent)))
 
     def choose_methods(self, data: ProjectData) -> dict[str, Any]:
         """The default methods: those that suit the data and are not too expensive."""
@@ -143,16 +143,16 @@ class Workspace:
         """The default methods, and the names of well-known ones that would compare too many items."""
         from podium.reporting.inputs import choose_methods, default_methods
 
-        found = choose_methods(data.preferences, data.labels)
+        screen = choose_methods(data.preferences, data.labels)
         fit = {}
-        for name, method in found.methods.items():
+        for name, method in screen.methods.items():
             with contextlib.suppress(TooLarge):
                 check_pairs(self.settings.limits, data.preferences, method)
                 fit[name] = method
         if not fit:
-            check_pairs(self.settings.limits, data.preferences, next(iter(found.methods.values())))
+            check_pairs(self.settings.limits, data.preferences, next(iter(screen.methods.values())))
         large = [m for m in default_methods(data.preferences) if m not in fit]
-        return replace(found, methods=fit), large
+        return replace(screen, methods=fit), large
 
     def result(self, key: Hashable, make: Callable[[], Any]) -> Future[Any]:
         """A future of a method's result on all queries, computed once."""

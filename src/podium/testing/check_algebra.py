@@ -139,11 +139,11 @@ def weight_zero(cls: type[Aggregator]) -> None:
 def weights_matter(cls: type[Aggregator]) -> None:
     """Weights (1, 0), (0, 1) and (1, 1) give different results; a wrong number of weights is an error."""
     preferences = Preferences.from_lists({"q": {"a": ["x", "y", "z"], "b": ["z", "y", "x"]}})
-    found = [
+    outcomes = [
         tuple(map(frozenset, tie_groups(fit_and_aggregate(cls(weights=w), preferences), "q")))
         for w in ([1, 0], [0, 1], [1, 1])
     ]
-    assert len(set(found)) == 3, found
+    assert len(set(outcomes)) == 3, outcomes
     three = cls(weights=[1.0, 2.0, 3.0])
     assert "3 weights for 2 experts" in catch_message(ParameterError, lambda: three.aggregate(preferences))
 
@@ -162,16 +162,16 @@ def larger_is_better(cls: type[Aggregator]) -> None:
 @check(lambda tags: tags.condorcet)
 def condorcet_winner_first(cls: type[Aggregator]) -> None:
     """An item that beats every other item by majority is first, without a tie."""
-    found = 0
+    count = 0
     for seed in range(40):
         preferences = sample_rows(Form.RANKING, seed, complete=True).to_preferences()
         consensus = fit_and_aggregate(cls(), preferences)
         for query in preferences.queries:
             winner = _condorcet_winner(preferences, query)
             if winner is not None:
-                found += 1
+                count += 1
                 assert tie_groups(consensus, query)[0] == {winner}
-    assert found > 10
+    assert count > 10
 
 
 def _condorcet_winner(preferences: Preferences, query: object) -> object | None:

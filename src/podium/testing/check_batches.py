@@ -81,7 +81,7 @@ def _check_fuse(cls: type[Aggregator], answers: PreferenceRows) -> None:
         plain: list[Any] = [r if rated else sorted(r, key=r.__getitem__) for r in lists.values()]
         preferences = Preferences.from_lists({0: dict(enumerate(plain))})
         method = fit_aggregator(cls(), preferences)
-        found = fuse(plain, method)
-        rows = zip(found.ranking, found.scores, found.tied, strict=True)
+        fusion = fuse(plain, method)
+        rows = zip(fusion.ranking, fusion.scores, fusion.tied, strict=True)
         results = _BatchResults({"query": 0, "item": i, "score": s, "tied": t} for i, s, t in rows)
         assert_close(cast(Consensus, results), method.aggregate(preferences))

@@ -260,11 +260,11 @@ def assert_close(a: Consensus, b: Consensus, *, scores: bool = True) -> None:
 
 def tie_groups(consensus: Consensus, query: Any) -> list[set[Any]]:
     """Tie groups of a query, best first."""
-    found: list[set[Any]] = []
+    groups: list[set[Any]] = []
     last = None
     for place in consensus[query]:
         if place.score != last:
-            found.append(set())
-        found[-1].add(place.item)
+            groups.append(set())
+        groups[-1].add(place.item)
         last = place.score
-    return found
+    return groups

@@ -169,9 +169,9 @@ def _find_imitated_rows(table: Comparisons | Lists, drawn: Sequence[Spammer]) ->
     rows, who = [np.zeros(0, np.int64)], []
     for query, name, expert in drawn:
         begin, end = table.query_starts[query : query + 2].tolist()
-        found = begin + np.flatnonzero(table.expert[begin:end] == expert)
-        rows.append(found)
-        who += [name] * len(found)
+        matches = begin + np.flatnonzero(table.expert[begin:end] == expert)
+        rows.append(matches)
+        who += [name] * len(matches)
     return np.concatenate(rows), who
 
 

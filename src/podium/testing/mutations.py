@@ -81,12 +81,12 @@ def sample_files() -> tuple[tuple[str, bytes], ...]:
         Content(labels=labels),
         Content(ranks, labels),
     )
-    found = list(_BY_HAND)
+    files = list(_BY_HAND)
     for cls in formats.all().values():
         for content in contents:
             if cls.holds & content.parts and (cls.name != "letor" or content.labels is not None):
-                found.append((cls.suffixes[0], _write_content(cls(), content)))
-    return tuple(found)
+                files.append((cls.suffixes[0], _write_content(cls(), content)))
+    return tuple(files)
 
 
 def _write_content(writer: Any, content: Content) -> bytes:
@@ -206,10 +206,10 @@ def _insert_token(raw: bytes, pick: random.Random) -> bytes:
 
 def _replace_token(raw: bytes, pick: random.Random) -> bytes:
     """Replace one cell, word or number."""
-    found = list(re.finditer(rb"[^\s,;:|\t\"{}\[\]]+", raw))
-    if not found:
+    tokens = list(re.finditer(rb"[^\s,;:|\t\"{}\[\]]+", raw))
+    if not tokens:
         return raw
-    token = pick.choice(found)
+    token = pick.choice(tokens)
     return raw[: token.start()] + pick.choice(_TOKENS) + raw[token.end() :]
 
 

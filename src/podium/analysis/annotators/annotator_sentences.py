@@ -19,30 +19,30 @@ __all__ = ["describe_annotators"]
 SHOWN = 5  # groups of copies
 
 
-def describe_annotators(found: Annotators, flags: Sequence[str]) -> list[str]:
+def describe_annotators(annotators: Annotators, flags: Sequence[str]) -> list[str]:
     """Counts, verdicts that need attention, flags, copies, and the effective number of judges."""
-    counts = found.counts
+    counts = annotators.counts
     named = [v for v in SENTENCE_ORDER if v != OVERLAP or counts[v]]
     kinds = ", ".join(f"{counts[v]:,} {'with ' if v in (FEW, OVERLAP) else ''}{v}" for v in named)
-    lines = [f"{format_count(len(found), 'annotator')}: {kinds}"]
-    total = sum(row.judgements for row in found.rows) or 1
-    advice = {MALICIOUS: _describe_reversal(found.reversal), RANDOM: "exclude them, or weight by quality",
+    lines = [f"{format_count(len(annotators), 'annotator')}: {kinds}"]
+    total = sum(row.judgements for row in annotators.rows) or 1
+    advice = {MALICIOUS: _describe_reversal(annotators.reversal), RANDOM: "exclude them, or weight by quality",
               OVERLAP: "ask other annotators about the same items"}  # fmt: skip
     for verdict, what in advice.items():
-        rows = [row for row in found.rows if row.verdict == verdict]
+        rows = [row for row in annotators.rows if row.verdict == verdict]
         if rows:
             part = sum(row.judgements for row in rows) / total
             lines.append(
                 f"{verdict}: {part:.1%} of the judgements, by {join_names([row.annotator for row in rows])}; {what}"
             )
     for flag in flags:
-        rows = [row for row in found.rows if flag in row.flags]
+        rows = [row for row in annotators.rows if flag in row.flags]
         if rows:
             lines.append(f"{flag}: {join_names([row.annotator for row in rows])}")
     return [
         *lines,
-        *_describe_copies(found),
-        f"effective number of independent judges, by volume: {found.effective:.1f}",
+        *_describe_copies(annotators),
+        f"effective number of independent judges, by volume: {annotators.effective:.1f}",
     ]
 
 
@@ -58,10 +58,10 @@ def _describe_reversal(reversal: Reversal | None) -> str:
     return f"exclude them; reversing their answers shows no benefit: {shares}"
 
 
-def _describe_copies(found: Annotators) -> list[str]:
+def _describe_copies(annotators: Annotators) -> list[str]:
     lines = []
-    for group in found.copies[:SHOWN]:
+    for group in annotators.copies[:SHOWN]:
         lines.append(f"near-identical answers, mistakes included: {join_names(group, SHOWN)}")
-    if len(found.copies) > SHOWN:
-        lines.append(f"{len(found.copies) - SHOWN} more groups with near-identical answers")
+    if len(annotators.copies) > SHOWN:
+        lines.append(f"{len(annotators.copies) - SHOWN} more groups with near-identical answers")
     return lines

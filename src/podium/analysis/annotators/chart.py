@@ -16,12 +16,12 @@ __all__ = ["draw_annotators", "plot_annotators"]
 COLOURS = ("#c0392b", "#e67e22", "#bdc3c7", "#95a5a6", "#2874a6")  # in the order of VERDICTS
 
 
-def plot_annotators(found: Annotators, path: str | os.PathLike[str]) -> None:
+def plot_annotators(annotators: Annotators, path: str | os.PathLike[str]) -> None:
     """Write the chart to a .svg, .png or .html file; the page needs no network."""
-    charts.save_chart(draw_annotators(found), path)
+    charts.save_chart(draw_annotators(annotators), path)
 
 
-def draw_annotators(found: Annotators) -> Any:
+def draw_annotators(annotators: Annotators) -> Any:
     """The annotators as an Altair chart."""
     alt = charts.import_altair()
     values = [
@@ -31,18 +31,18 @@ def draw_annotators(found: Annotators) -> Any:
             "flags": ", ".join(row.flags),
             **{name: getattr(row, name) for name in ("quality", "low", "high", "judgements")},
         }
-        for row in found.rows
+        for row in annotators.rows
     ]
     colour = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range=list(COLOURS)), title=None)
     base = alt.Chart(alt.Data(values=values)).encode(
         x=alt.X("judgements:Q", scale=alt.Scale(type="log"), title="judgements"), color=colour
     )
     span = alt.Scale(domain=[0, 1])
-    title = f"quality, {100 * found.level:.6g}% intervals"
+    title = f"quality, {100 * annotators.level:.6g}% intervals"
     bars = base.mark_rule(opacity=0.25).encode(y=alt.Y("low:Q", scale=span, title=title), y2="high:Q")
     tooltip = ["annotator:N", "verdict:N", "flags:N", "quality:Q", "low:Q", "high:Q", "judgements:Q"]
     dots = base.mark_point(filled=True, size=36, opacity=0.9).encode(
         y=alt.Y("quality:Q", scale=span), tooltip=tooltip
     )
     chance = alt.Chart(alt.Data(values=[{"y": 0.5}])).mark_rule(strokeDash=[4, 4]).encode(y="y:Q")
-    return (bars + dots + chance).properties(width=520, height=320, title=found.lines[0])
+    return (bars + dots + chance).properties(width=520, height=320, title=annotators.lines[0])

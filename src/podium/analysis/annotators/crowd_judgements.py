@@ -79,8 +79,8 @@ class CrowdJudgements:
     def grades(self) -> F8 | None:
         """The rating scale, if all annotators share one."""
         score = self.preferences.lists.score
-        found = np.zeros(0) if score is None or np.isnan(score).any() else np.unique(score)
-        return found if 1 < len(found) <= MOST_GRADES else None
+        scale = np.zeros(0) if score is None or np.isnan(score).any() else np.unique(score)
+        return scale if 1 < len(scale) <= MOST_GRADES else None
 
     @functools.cached_property
     def row_values(self) -> F8:
@@ -280,11 +280,11 @@ class CrowdJudgements:
         there = np.bincount(question)[question] - np.bincount(cell)[cell]
         same = np.bincount(question * 3 + answer + 1)[question * 3 + answer + 1]
         same = same - np.bincount(cell * 3 + answer + 1)[cell * 3 + answer + 1]
-        asked = there > 0
-        judgements = np.bincount(who[asked], minlength=len(self))
-        once = np.unique(cell[asked], return_index=True)[1]
-        questions = np.bincount(who[asked][once], minlength=len(self))
-        sums = sum_by_group(who[asked], same[asked] / there[asked], len(self))
+        is_shared = there > 0
+        judgements = np.bincount(who[is_shared], minlength=len(self))
+        once = np.unique(cell[is_shared], return_index=True)[1]
+        questions = np.bincount(who[is_shared][once], minlength=len(self))
+        sums = sum_by_group(who[is_shared], same[is_shared] / there[is_shared], len(self))
         share = np.divide(sums, judgements, out=np.full(len(self), np.nan), where=judgements > 0)
         return SharedAnswers(judgements, questions, share)
 
@@ -309,10 +309,10 @@ class CrowdJudgements:
         alike = np.bincount(self._pair_cells * 3 + answer + 1, minlength=3 * len(total)).reshape(-1, 3)
         who = np.zeros(len(total), np.int64)
         who[self._pair_cells] = votes.expert
-        asked, equal = total * (total - 1) / 2, (alike * (alike - 1) / 2).sum(axis=1)
+        pairs, equal = total * (total - 1) / 2, (alike * (alike - 1) / 2).sum(axis=1)
         again = np.maximum(total - 1, 0)
         return (
-            sum_by_group(who, asked, len(self)),
+            sum_by_group(who, pairs, len(self)),
             sum_by_group(who, equal, len(self)),
             sum_by_group(who, again, len(self)),
         )

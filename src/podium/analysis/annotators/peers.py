@@ -70,9 +70,9 @@ def compare_peers(crowd: CrowdJudgements) -> PeerChecks:
     if not crowd.judgements.any():
         return PeerChecks(None, {})
     tally = Tally.from_preferences(_to_votes(crowd))
-    found = compute_agreement(tally, estimate_scores(tally.to_contests(), tolerance=1e-6))
-    groups = [] if found is None else found.copies
-    return PeerChecks(found, {j: [o for o in g if o != j] for g in groups for j in g})
+    agreement = compute_agreement(tally, estimate_scores(tally.to_contests(), tolerance=1e-6))
+    groups = [] if agreement is None else agreement.copies
+    return PeerChecks(agreement, {j: [o for o in g if o != j] for g in groups for j in g})
 
 
 def _to_votes(crowd: CrowdJudgements) -> Preferences:
@@ -107,15 +107,15 @@ def _to_votes(crowd: CrowdJudgements) -> Preferences:
     return Preferences(index, p.experts, Lists.empty(len(old)), votes)
 
 
-def count_effective_judges(crowd: CrowdJudgements, found: Agreement | None) -> float:
+def count_effective_judges(crowd: CrowdJudgements, agreement: Agreement | None) -> float:
     """Effective number of independent, equally busy judges (Kish's design effect)."""
     volume = crowd.judgements.astype(np.float64)
     spread = float((volume**2).sum())
     if not spread:
         return 0.0
-    if found is not None:
-        looked_at = volume[found.codes]
-        spread += float(looked_at @ found.correlation @ looked_at - (looked_at**2).sum())
+    if agreement is not None:
+        looked_at = volume[agreement.codes]
+        spread += float(looked_at @ agreement.correlation @ looked_at - (looked_at**2).sum())
     return float(volume.sum() ** 2 / spread)
 
 

@@ -135,13 +135,13 @@ class Annotators(Result[Annotator]):
     @property
     def counts(self) -> dict[str, int]:
         """Number of annotators per verdict and flag; copies are counted as "copies"."""
-        found = Counter(row.verdict for row in self.rows)
+        verdicts = Counter(row.verdict for row in self.rows)
         flags = Counter(
             flag.split(" ")[0] if flag.startswith("copies ") else flag
             for row in self.rows
             for flag in row.flags
         )
-        return {v: found[v] for v in SENTENCE_ORDER} | dict(sorted(flags.items()))
+        return {v: verdicts[v] for v in SENTENCE_ORDER} | dict(sorted(flags.items()))
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -233,12 +233,12 @@ def _compute_columns(
         np.where(at >= 0, consensus.scores[at] if len(consensus.scores) else np.nan, np.nan)
     )
     gold = crowd.count_against_scores(_align_labels(crowd, labels))
-    asked, equal, again = crowd.count_repeats()
+    pairs, equal, again = crowd.count_repeats()
     pace = measure_speed(crowd, times)
     return _AnnotatorColumns(
         judged.quality, judged.low, judged.high, counts.same + counts.other,
         _divide_or_nan(agreed.same, agreed.same + agreed.other), crowd.count_shared_answers().share,
-        _divide_or_nan(equal, asked), again, shown.share, shown.p, pace.median, pace.deviation,
+        _divide_or_nan(equal, pairs), again, shown.share, shown.p, pace.median, pace.deviation,
         _divide_or_nan(gold.same, gold.same + gold.other), gold.same + gold.other,
         _align_method_weights(crowd, consensus),
     )  # fmt: skip
@@ -249,8 +249,8 @@ def _align_labels(crowd: CrowdJudgements, labels: Labels | None) -> F8:
     if labels is None:
         return np.full(crowd.slot_count, np.nan)
     index = crowd.preferences.index
-    found = labels.align(index)
-    if np.isnan(found).all():
+    grades = labels.align(index)
+    if np.isnan(grades).all():
         warnings.warn(
             f"no judged item has a label: the judgements have items such as {index.items[:3]} of queries "
             f"{index.queries[:3]}, the labels have queries {labels.queries[:3]}; "
@@ -258,7 +258,7 @@ def _align_labels(crowd: CrowdJudgements, labels: Labels | None) -> F8:
             PodiumWarning,
             stacklevel=4,
         )
-    return found
+    return grades
 
 
 def _divide_or_nan(part: F8, whole: F8) -> F8:
@@ -267,10 +267,10 @@ def _divide_or_nan(part: F8, whole: F8) -> F8:
 
 def _align_method_weights(crowd: CrowdJudgements, consensus: Consensus) -> F8:
     """The method's own weights; NaN if it has none or gives all annotators the same."""
-    found = np.full(len(crowd), np.nan)
+    weights = np.full(len(crowd), np.nan)
     given, experts = consensus.expert_weights, consensus.experts
     if given is None or experts is None or (given == 1).all():
-        return found
+        return weights
     at = experts.codes_of(crowd.preferences.experts)
     return np.where(at >= 0, given[at], np.nan)
 
@@ -291,7 +291,7 @@ def _collect_flags(
     copies: dict[Id, list[Id]],
 ) -> list[list[str]]:
     experts = crowd.preferences.experts
-    found: list[list[str]] = [[] for _ in range(len(crowd))]
+    flags: list[list[str]] = [[] for _ in range(len(crowd))]
     for name, which in (
         (EQUAL, crowd.find_constant_annotators()),
         (CHANGING, _find_inconsistent(c, level)),
@@ -299,15 +299,15 @@ def _collect_flags(
         (SLOW, c.deviation > FAR),
     ):
         for code in np.flatnonzero(which).tolist():
-            found[code].append(name)
+            flags[code].append(name)
     for who, share in one_sided.items():
-        found[_find_code(experts, who)].append(FIRST if share > 0.5 else SECOND)
+        flags[_find_code(experts, who)].append(FIRST if share > 0.5 else SECOND)
     for who, others in copies.items():
-        if EQUAL in found[_find_code(experts, who)]:
+        if EQUAL in flags[_find_code(experts, who)]:
             continue  # constant answers agree with all other constant answers
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        found[_find_code(experts, who)].append(f"{COPIES} {others[0]}{more}")
-    return found
+        flags[_find_code(experts, who)].append(f"{COPIES} {others[0]}{more}")
+    return flags
 
 
 def _find_code(experts: Any, who: Id) -> int:

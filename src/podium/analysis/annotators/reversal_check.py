@@ -52,8 +52,8 @@ def measure_reversal(crowd: CrowdJudgements, suspects: B1) -> Reversal:
             weights = np.where(fold | suspects, 0.0, 1.0)
         counts = crowd.count_against_weighted(weights)
         turned = np.where(suspects, np.minimum(crowd.compute_quality_weights(counts), 0.0), weights)
-        for k, found in enumerate((counts, crowd.count_against_weighted(turned))):
-            right[k, fold], wrong[k, fold] = found.same_worth[fold], found.other_worth[fold]
+        for k, tally in enumerate((counts, crowd.count_against_weighted(turned))):
+            right[k, fold], wrong[k, fold] = tally.same_worth[fold], tally.other_worth[fold]
     gain = (right - wrong)[1] - (right - wrong)[0]
     size = float(np.sqrt((gain**2).sum()))
     p = float(ndtr(-gain.sum() / size)) if size > 0 else 1.0
@@ -69,9 +69,9 @@ def _split_folds(crowd: CrowdJudgements, suspects: B1) -> list[B1]:
     """The other annotators in folds, each with busy and less busy ones."""
     order = np.lexsort((np.arange(len(crowd)), -crowd.judgements))
     order = order[~suspects[order]]
-    found = []
+    folds = []
     for k in range(min(FOLDS, len(order))):
         fold = np.zeros(len(crowd), np.bool_)
         fold[order[k::FOLDS]] = True
-        found.append(fold)
-    return found
+        folds.append(fold)
+    return folds

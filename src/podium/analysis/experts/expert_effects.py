@@ -85,9 +85,9 @@ def measure_single_experts(
     answered = np.bincount(preferences.lists.expert, minlength=len(value))
     for code in np.flatnonzero(answered):
         ranking = with_trec_ties(expert_rankings(preferences, preferences.experts[int(code)]))
-        found = measure((metric, Judged(cutoff=depth)), ranking, labels, which)
+        values = measure((metric, Judged(cutoff=depth)), ranking, labels, which)
         theirs = ranking.queries.codes_of(labels.queries.take(which)) >= 0
-        value[code], judged[code] = mean_of(found[0]), mean_of(found[1][theirs])
+        value[code], judged[code] = mean_of(values[0]), mean_of(values[1][theirs])
     return SingleExpertScores(value, judged)
 
 

@@ -195,8 +195,8 @@ def diagnose(
     check_type(preferences, Preferences, "diagnose", "give preferences and labels, not a data set of both")
     if not len(preferences.experts) or not preferences.forms:
         raise InputError("the preferences are empty", remedy="give lists or votes of experts")
-    chosen, asked = expert_effects.resolve_method(method, preferences), parse(metric)
-    asked.check_cutoff()
+    chosen, chosen_metric = expert_effects.resolve_method(method, preferences), parse(metric)
+    chosen_metric.check_cutoff()
     rows = agreement_matrices.sort_list_rows(preferences)
     expert, slot = id_overlap.list_expert_items(preferences, rows)
     share, alone_ids, id_warnings = id_overlap.find_unmatched_experts(preferences, expert, slot)
@@ -218,11 +218,11 @@ def diagnose(
         _find_all_tied(rows, len(preferences.experts)),
         alone_ids,
         unjudged,
-        _measure_own_lists(preferences, usable, asked, which),
-        expert_effects.leave_one_out(preferences, usable, chosen, asked, which, features, level),
+        _measure_own_lists(preferences, usable, chosen_metric, which),
+        expert_effects.leave_one_out(preferences, usable, chosen, chosen_metric, which, features, level),
     )
     about = _DiagnosisContext(
-        preferences, repr(chosen), None if usable is None else str(asked), judged, level
+        preferences, repr(chosen), None if usable is None else str(chosen_metric), judged, level
     )
     return _assemble_diagnosis(about, columns, [*on_labels, *id_warnings])
 
@@ -346,7 +346,7 @@ def _find_copies(experts: Ids, c: _ExpertColumns) -> tuple[CopyPair, ...]:
     if c.matrix.overlap is not None:
         close &= np.nan_to_num(c.matrix.overlap, nan=-1.0) >= COPY_AGREEMENT
     pairs = np.argwhere(np.triu(close, 1)).tolist()
-    found = [
+    copies = [
         CopyPair(
             experts[a],
             experts[b],
@@ -356,7 +356,7 @@ def _find_copies(experts: Ids, c: _ExpertColumns) -> tuple[CopyPair, ...]:
         )
         for a, b in pairs
     ]
-    return tuple(sorted(found, key=lambda p: -p.agreement))
+    return tuple(sorted(copies, key=lambda p: -p.agreement))
 
 
 def _collect_flags(

@@ -50,13 +50,13 @@ def describe_warnings(
 
 
 def _describe_copies(copies: Sequence[Any], measure: str) -> list[str]:
-    found, sentences = merge_copies(copies), []
-    for group in found[:NAMED]:
+    groups, sentences = merge_copies(copies), []
+    for group in groups[:NAMED]:
         least = min(p.agreement for p in copies if p.first in group)
         same = f"{_quote_names(group)} are near-duplicates ({measure} from {least:.2f})"
         sentences.append(f"{same}: one opinion counted {len(group)} times")
-    if len(found) > NAMED:
-        sentences.append(f"{len(found) - NAMED} more groups of experts are near-duplicates")
+    if len(groups) > NAMED:
+        sentences.append(f"{len(groups) - NAMED} more groups of experts are near-duplicates")
     return sentences
 
 
@@ -94,9 +94,9 @@ def _quote_names(names: Sequence[Id]) -> str:
 
 def merge_copies(copies: Sequence[Any]) -> list[list[Id]]:
     """Merge pairs of copies into groups, in order of appearance."""
-    found: list[list[Id]] = []
+    groups: list[list[Id]] = []
     for pair in copies:
-        touched = [g for g in found if pair.first in g or pair.second in g]
+        touched = [g for g in groups if pair.first in g or pair.second in g]
         merged = list(dict.fromkeys([*(e for g in touched for e in g), pair.first, pair.second]))
-        found = [g for g in found if g not in touched] + [merged]
-    return found
+        groups = [g for g in groups if g not in touched] + [merged]
+    return groups

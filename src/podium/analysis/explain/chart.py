@@ -16,21 +16,21 @@ MOST = 40  # experts drawn, strongest first
 FOR, AGAINST = "#0072b2", "#d55e00"  # safe for color-blind readers
 
 
-def plot_explanation(found: Explanation, path: str | os.PathLike[str]) -> None:
+def plot_explanation(explanation: Explanation, path: str | os.PathLike[str]) -> None:
     """Write the chart to a .svg, .png or .html file; the page needs no network."""
-    charts.save_chart(draw_explanation(found), path)
+    charts.save_chart(draw_explanation(explanation), path)
 
 
-def draw_explanation(found: Explanation) -> Any:
+def draw_explanation(explanation: Explanation) -> Any:
     """The explanation as an Altair chart."""
     alt = charts.import_altair()
-    voices = found.voices[:MOST]
+    voices = explanation.voices[:MOST]
     values = [_build_bar(v) for v in voices]
     order = [v["expert"] for v in values]
     base = alt.Chart(alt.Data(values=values)).encode(
         y=alt.Y("expert:N", sort=order, title=None, axis=alt.Axis(labelLimit=200))
     )
-    what = _describe_axis(found)
+    what = _describe_axis(explanation)
     colour = alt.condition("datum.value >= 0", alt.value(FOR), alt.value(AGAINST))
     bars = base.mark_bar().encode(
         x=alt.X("value:Q", title=what), color=colour, tooltip=["expert:N", "value:Q", "places:N"]
@@ -38,7 +38,9 @@ def draw_explanation(found: Explanation) -> Any:
     text = base.mark_text(align="left", dx=4, fontSize=10, color="#444444").encode(
         x=alt.X("edge:Q"), text="places:N"
     )
-    return (bars + text).properties(width=420, height={"step": 17}, title=_build_title(found, len(voices)))
+    return (bars + text).properties(
+        width=420, height={"step": 17}, title=_build_title(explanation, len(voices))
+    )
 
 
 def _build_bar(voice: ExpertContribution) -> dict[str, Any]:
@@ -51,20 +53,22 @@ def _build_bar(voice: ExpertContribution) -> dict[str, Any]:
     return {"expert": str(voice.expert), "value": voice.value, "places": places, "edge": edge}
 
 
-def _describe_axis(found: Explanation) -> str:
-    if found.over is not None:
-        return f"favors {found.item.item} over {found.over.item}"
-    return f"adds to the score of {found.item.item}"
+def _describe_axis(explanation: Explanation) -> str:
+    if explanation.over is not None:
+        return f"favors {explanation.item.item} over {explanation.over.item}"
+    return f"adds to the score of {explanation.item.item}"
 
 
-def _build_title(found: Explanation, shown: int) -> Any:
-    how = "sums to the score" if found.over is None else "sums to the difference"
-    if not found.exact:
+def _build_title(explanation: Explanation, shown: int) -> Any:
+    how = "sums to the score" if explanation.over is None else "sums to the difference"
+    if not explanation.exact:
         how = "score minus the score without the expert"
-    more = f"; strongest {shown} of {len(found.voices)} experts" if shown < len(found.voices) else ""
-    text = found.lines[0]
-    if found.over is not None:
-        where = "above" if found.item.rank < found.over.rank else "below"
-        places = f"places {found.item.rank} and {found.over.rank}"
-        text = f"{found.item.item} {where} {found.over.item} for {found.query} ({places})"
-    return {"text": text, "subtitle": f"{found.method}; {how}{more}"}
+    more = (
+        f"; strongest {shown} of {len(explanation.voices)} experts" if shown < len(explanation.voices) else ""
+    )
+    text = explanation.lines[0]
+    if explanation.over is not None:
+        where = "above" if explanation.item.rank < explanation.over.rank else "below"
+        places = f"places {explanation.item.rank} and {explanation.over.rank}"
+        text = f"{explanation.item.item} {where} {explanation.over.item} for {explanation.query} ({places})"
+    return {"text": text, "subtitle": f"{explanation.method}; {how}{more}"}

@@ -83,14 +83,14 @@ class SwapSearch:
 
     def find_changes(self) -> tuple[Change, ...]:
         """All changes, smallest of each kind first."""
-        found: list[Change] = []
+        changes: list[Change] = []
         with capture_warnings():  # warnings about edited preferences do not concern the data
             for expert in self.gaps:
                 if self.given_up:
                     break
-                found += filter(None, (self._find_weight_change(expert), *self._find_input_changes(expert)))
+                changes += filter(None, (self._find_weight_change(expert), *self._find_input_changes(expert)))
         kinds = ("weight", "move", "votes")
-        return tuple(sorted(found, key=lambda c: (kinds.index(c.kind), c.size)))
+        return tuple(sorted(changes, key=lambda c: (kinds.index(c.kind), c.size)))
 
     # -- trials ----------------------------------------------------------------------------------------------
 
@@ -225,8 +225,8 @@ class SwapSearch:
 
 def _find_nearest_factor(test: Callable[[float], bool]) -> float | None:
     """The factor closest to 1 that passes, searched in both directions."""
-    found = [_bisect_factor(test, LARGEST), _bisect_factor(test, 1 / LARGEST)]
-    passing = [f for f in found if f is not None]
+    factors = [_bisect_factor(test, LARGEST), _bisect_factor(test, 1 / LARGEST)]
+    passing = [f for f in factors if f is not None]
     if passing:
         return min(passing, key=lambda f: abs(math.log(f)))
     return 0.0 if test(0.0) else None

@@ -17,24 +17,24 @@ def find_list(preferences: Preferences, query: int, expert: int) -> int | None:
     """Number of the list of an expert (by code) for a query (by code)."""
     lists = preferences.lists
     begin, end = lists.query_starts[query : query + 2]
-    found = np.flatnonzero(lists.expert[begin:end] == expert)
-    return int(begin + found[0]) if len(found) else None
+    positions = np.flatnonzero(lists.expert[begin:end] == expert)
+    return int(begin + positions[0]) if len(positions) else None
 
 
 def find_rank(lists: Lists, which: int, slot: int) -> int | None:
     """Rank of a slot in a list; None if not listed."""
     rows = slice(int(lists.starts[which]), int(lists.starts[which + 1]))
-    found = np.flatnonzero(lists.item[rows] == slot)
-    return int(lists.rank[rows][found[0]]) if len(found) else None
+    positions = np.flatnonzero(lists.item[rows] == slot)
+    return int(lists.rank[rows][positions[0]]) if len(positions) else None
 
 
 def find_score(lists: Lists, which: int, slot: int) -> float | None:
     """Score of a slot in a list; None if there is none."""
     rows = slice(int(lists.starts[which]), int(lists.starts[which + 1]))
-    found = np.flatnonzero(lists.item[rows] == slot)
-    if lists.score is None or not len(found) or np.isnan(lists.score[rows][found[0]]):
+    positions = np.flatnonzero(lists.item[rows] == slot)
+    if lists.score is None or not len(positions) or np.isnan(lists.score[rows][positions[0]]):
         return None
-    return float(lists.score[rows][found[0]])
+    return float(lists.score[rows][positions[0]])
 
 
 def move_item(preferences: Preferences, which: int, slot: int, rank: int) -> Preferences:

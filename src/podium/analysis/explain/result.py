@@ -156,7 +156,7 @@ def explain(
     shown = [r.item for r in (mine, other) if r is not None]
     gap = mine.score - (0.0 if other is None else other.score)
     values, exact = _compute_contributions(aggregator, one, query, shown, features, gap)
-    found = Explanation(
+    explanation = Explanation(
         consensus.method,
         query,
         mine,
@@ -168,7 +168,7 @@ def explain(
         places[mine.rank - 2] if mine.rank > 1 else None,
         places[mine.rank] if mine.rank < len(places) else None,
     )
-    return found if other is None else _with_changes(found, aggregator, one, features)
+    return explanation if other is None else _with_changes(explanation, aggregator, one, features)
 
 
 def _resolve_items(
@@ -206,11 +206,11 @@ def _compute_contributions(
     They do not if no expert ranks an item: it goes last whatever its sum.
     """
     if aggregator.tags.per_query or aggregator.explains_exactly:
-        found = _subtract_parts([aggregator.explain(one, query, item, features) for item in items])
-        off = abs(math.fsum(found.values()) - gap)
-        exact = aggregator.explains_exactly and off <= NEAR * max(1.0, *map(abs, found.values()), abs(gap))
+        parts = _subtract_parts([aggregator.explain(one, query, item, features) for item in items])
+        off = abs(math.fsum(parts.values()) - gap)
+        exact = aggregator.explains_exactly and off <= NEAR * max(1.0, *map(abs, parts.values()), abs(gap))
         if exact or aggregator.tags.per_query:
-            return found, exact
+            return parts, exact
     return _subtract_parts(_compute_leave_one_out(aggregator, one, query, items, features)), False
 
 
@@ -235,8 +235,8 @@ def _compute_leave_one_out(
             rest = np.zeros(len(slots))
         else:
             rest = aggregator.aggregate(everything.without_expert(expert), features).scores[slots]
-        for found, value in zip(out, (whole - rest).tolist(), strict=True):
-            found[expert] = value
+        for contributions, value in zip(out, (whole - rest).tolist(), strict=True):
+            contributions[expert] = value
     return out
 
 
@@ -284,16 +284,16 @@ def _count_votes(preferences: Preferences, slots: list[int]) -> dict[Id, tuple[f
 
 
 def _with_changes(
-    found: Explanation, aggregator: Aggregator, one: Preferences, features: Features | None
+    explanation: Explanation, aggregator: Aggregator, one: Preferences, features: Features | None
 ) -> Explanation:
-    assert found.lower is not None
-    query = one.index.query_code(found.query)
-    upper, lower = (one.index.slot(found.query, i) for i in (found.upper, found.lower))
-    sign = 1 if found.upper == found.item.item else -1
-    gaps = {v.expert: sign * v.value for v in found.voices}
-    search = SwapSearch(aggregator, one, query, upper, lower, features, gaps, found.exact)
+    assert explanation.lower is not None
+    query = one.index.query_code(explanation.query)
+    upper, lower = (one.index.slot(explanation.query, i) for i in (explanation.upper, explanation.lower))
+    sign = 1 if explanation.upper == explanation.item.item else -1
+    gaps = {v.expert: sign * v.value for v in explanation.voices}
+    search = SwapSearch(aggregator, one, query, upper, lower, features, gaps, explanation.exact)
     changes = search.find_changes()
-    return Explanation(**{**vars(found), "changes": changes, "complete": not search.given_up})
+    return Explanation(**{**vars(explanation), "changes": changes, "complete": not search.given_up})
 
 
 # -- sentences -----------------------------------------------------------------------------------------------
@@ -346,14 +346,14 @@ def _describe_swaps(e: Explanation) -> list[str]:
     kinds = {"weight": "weight", "move": "list", "votes": "votes"}
     lines = []
     for kind in kinds:
-        found = [c for c in e.changes if c.kind == kind]
-        if found:
-            more = f" (and {len(found) - SHOWN} more such changes)" if len(found) > SHOWN else ""
-            lines.append("They would swap if " + "; or if ".join(c.text for c in found[:SHOWN]) + more)
+        changes = [c for c in e.changes if c.kind == kind]
+        if changes:
+            more = f" (and {len(changes) - SHOWN} more such changes)" if len(changes) > SHOWN else ""
+            lines.append("They would swap if " + "; or if ".join(c.text for c in changes[:SHOWN]) + more)
     listed = any(r is not None for v in e.voices for r in v.ranks)
     voted = any(v.votes for v in e.voices)
-    asked = ["weight", *(["move"] if listed else []), *(["votes"] if voted else [])]
-    none = [kinds[kind] for kind in asked if not any(c.kind == kind for c in e.changes)]
+    possible_kinds = ["weight", *(["move"] if listed else []), *(["votes"] if voted else [])]
+    none = [kinds[kind] for kind in possible_kinds if not any(c.kind == kind for c in e.changes)]
     if none:
         lines.append(f"No change of one expert's {' or '.join(none)} would make them swap")
     if not e.complete:

@@ -45,12 +45,12 @@ def weight_table(model: Aggregator | Consensus | Mapping[Id, float]) -> WeightsB
         if given is None or experts is None:
             raise ParameterError(f"{model.method or 'this result'} has no weights by expert")
         return {"weight": dict(zip(experts.tolist(), given.tolist(), strict=True))}
-    found = _find_learned_weights(model)
-    if found is None:
+    weights = _find_learned_weights(model)
+    if weights is None:
         raise ParameterError(
             f"{model!r} has no weights by expert; fitted crf, fused, svd and weighted_* models have them"
         )
-    return found
+    return weights
 
 
 def _find_learned_weights(model: Aggregator) -> WeightsByKind | None:

@@ -153,14 +153,14 @@ def find_next_pairs(
     met = np.zeros((len(e), len(e)))
     np.add.at(met, (c.first, c.second), c.won + c.lost + c.tied)
     met += met.T
-    found = []
+    candidates = []
     for i, j in zip(a[some].tolist(), b[some].tolist(), strict=True):
         i, j = (i, j) if place[i] < place[j] else (j, i)
         win, _, tie = compute_outcome_probabilities(e.solution, np.array([e.scores[i] - e.scores[j]]))
-        found.append(
+        candidates.append(
             ComparisonCandidate(i, j, float(value[i, j]), float(win[0] + tie[0] / 2), float(met[i, j]))
         )
-    return found
+    return candidates
 
 
 def decide_stopping(

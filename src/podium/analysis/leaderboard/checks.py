@@ -88,18 +88,18 @@ def _queries_stay_apart(tally: Tally, e: Estimate) -> bool:
 
 def _check_won_and_lost(tally: Tally, e: Estimate) -> LeaderboardCheck:
     wins, losses, ties = tally.count_by_item()
-    found = {
+    groups = {
         "never lost": np.flatnonzero((losses == 0) & (ties == 0)),
         "never won": np.flatnonzero((wins == 0) & (ties == 0)),
     }
-    other = np.flatnonzero(~e.core & ~np.isin(np.arange(len(e)), np.concatenate(list(found.values()))))
-    found["never lost to the others as a group, or never beat them"] = other
+    other = np.flatnonzero(~e.core & ~np.isin(np.arange(len(e)), np.concatenate(list(groups.values()))))
+    groups["never lost to the others as a group, or never beat them"] = other
     texts = [
         f"{what}: {join_names([tally.items[i] for i in which.tolist()])}"
-        for what, which in found.items()
+        for what, which in groups.items()
         if len(which)
     ]
-    details = {what: [tally.items[int(i)] for i in which] for what, which in found.items()}
+    details = {what: [tally.items[int(i)] for i in which] for what, which in groups.items()}
     if not texts:
         return LeaderboardCheck("won and lost", "ok", "chains of wins link all items", details)
     return LeaderboardCheck(

@@ -316,8 +316,8 @@ def _compute_slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple
         gap = gap + c.side[pair] * s.extra["advantage"][0]
     width = float(s.extra["width"][0]) if problem.widths else 0.0
     half = tied / 2 if s.model.half else 0.0
-    found = compute_terms(problem.model.kind, gap, width, won + half, lost + half, tied)
-    return found.d, found.e
+    terms = compute_terms(problem.model.kind, gap, width, won + half, lost + half, tied)
+    return terms.d, terms.e
 
 
 def _build_gradients(e: Estimate, d: F8, width: F8, pair: I8, row: I8) -> Any:

@@ -68,11 +68,11 @@ def choose_scheme(
     implied: WeightMeaning = "importance" if tally.fractional else "frequency"
     meaning: WeightMeaning = implied if vote_weights == "auto" else vote_weights
     seen = _measure_dispersions(tally, e, meaning, sides, groups)
-    asked: list[SamplingUnit] = ["votes"] if over == "auto" or not robust else [over]
+    units: list[SamplingUnit] = ["votes"] if over == "auto" or not robust else [over]
     if over == "auto" and robust:
-        asked = [name for name, ratio in seen.items() if ratio > 1 + SAME] or asked
+        units = [name for name, ratio in seen.items() if ratio > 1 + SAME] or units
     options: list[tuple[SamplingUnit, VoteSampling]] = []
-    for name in asked:
+    for name in units:
         clusters = tally.build_clusters(name, sides=sides, groups=groups) if robust else None
         options.append((name, _build_sampling(tally, e, clusters, meaning, sides)))
     chosen, sampling = options[0] if len(options) == 1 else max(options, key=lambda o: _median_width(e, o[1]))
@@ -91,15 +91,15 @@ def _measure_dispersions(
     names: tuple[SamplingUnit, SamplingUnit] = ("experts", "queries")
     unit = tally.cluster_labels("votes")
     pair = tally.pair_of_row(sides)
-    found = {}
+    dispersions = {}
     for name in names:
         label = tally.cluster_labels(name, groups)
         assert label is not None
         if (label != label[0]).any():
-            found[name] = u.compute_dispersion(
+            dispersions[name] = u.compute_dispersion(
                 e, pair, label, tally.sums, tally.weight_squares(meaning), unit
             )
-    return found
+    return dispersions
 
 
 def _build_sampling(
@@ -120,7 +120,7 @@ def _median_width(e: u.Estimate, sampling: VoteSampling) -> float:
 
 def _describe_scheme(
     chosen: SamplingUnit,
-    asked: SamplingUnitOption,
+    over: SamplingUnitOption,
     count: int | None,
     seen: dict[SamplingUnit, float],
     listed: bool,
@@ -130,22 +130,22 @@ def _describe_scheme(
     )
     measured = f" ({ratios})" if ratios else ""
     if chosen != "votes":
-        why = "" if asked == "auto" else ", as requested"
+        why = "" if over == "auto" else ", as requested"
         return f"intervals are over {count:,} {chosen}{why}{measured}"
     what = "single votes" if count is None else f"{count:,} {'lists' if listed else 'soft votes'}"
-    why = ", as requested" if asked == "votes" else "" if ratios else ": there is one expert and one query"
+    why = ", as requested" if over == "votes" else "" if ratios else ": there is one expert and one query"
     return f"intervals are over {what}{why}{measured}"
 
 
 def _describe_weights(
-    tally: Tally, meaning: WeightMeaning, asked: VoteWeightsOption, count: int | None
+    tally: Tally, meaning: WeightMeaning, vote_weights: VoteWeightsOption, count: int | None
 ) -> str:
     """The meaning of weights, where it matters."""
     importance = tally.weight_squares("importance")
     if count is not None or all(np.array_equal(a, b) for a, b in zip(tally.sums, importance, strict=True)):
         return ""
     if meaning == "frequency":
-        why = "as requested" if asked == "frequency" else "all are whole numbers"
+        why = "as requested" if vote_weights == "frequency" else "all are whole numbers"
         return f"a vote of weight w counts as w votes ({why})"
-    why = "as requested" if asked == "importance" else "some are not whole numbers"
+    why = "as requested" if vote_weights == "importance" else "some are not whole numbers"
     return f"a vote counts as one vote, whatever its weight ({why})"

@@ -163,20 +163,20 @@ def estimate_bias_by_judge(tally: Tally, e: Estimate) -> list[PositionBias]:
     shown = _collect_sided_votes(tally, e)
     order = np.argsort(shown.judge, kind="stable")
     ends = np.searchsorted(shown.judge[order], np.arange(len(tally.experts) + 1))
-    found = []
+    biases = []
     for begin, end in itertools.pairwise(ends.tolist()):
         own = shown.take_rows(order[begin:end])
         votes = float(own.for_first.sum() + own.for_second.sum())
         if votes < DECIDED:
             share = float(own.for_first.sum() / votes) if votes else float("nan")
-            found.append(PositionBias(votes, share, 0.0, float("inf")))
+            biases.append(PositionBias(votes, share, 0.0, float("inf")))
             continue
         items, at = np.unique(np.concatenate((own.first, own.second)), return_inverse=True)
         own = own._replace(first=at[: end - begin], second=at[end - begin :])
-        found.append(
+        biases.append(
             _estimate_bias(own, _build_precision(own.first, own.second, own.weight, len(items), TASTE**-2))
         )
-    return found
+    return biases
 
 
 def find_one_sided_judges(tally: Tally, effects: Sequence[PositionBias]) -> list[OneSidedJudge]:
@@ -210,9 +210,9 @@ class Agreement:
 
     def compute_weights(self, experts: int) -> F8:
         """Weights by expert under which correlated judges share one vote; 1 for judges not compared."""
-        found = np.ones(experts)
-        found[self.codes] = 1 / self.correlation.sum(axis=1)
-        return found
+        weights = np.ones(experts)
+        weights[self.codes] = 1 / self.correlation.sum(axis=1)
+        return weights
 
     def group_experts(self, experts: int) -> I8:
         """A number by expert, equal for correlated judges."""
@@ -220,9 +220,9 @@ class Agreement:
         from scipy.sparse.csgraph import connected_components
 
         label = connected_components(csr_array(self.correlation > 0), directed=False)[1]
-        found = np.arange(len(self.codes), len(self.codes) + experts)
-        found[self.codes] = label
-        return found
+        groups = np.arange(len(self.codes), len(self.codes) + experts)
+        groups[self.codes] = label
+        return groups
 
 
 class _JudgeAnswers(NamedTuple):
@@ -264,13 +264,13 @@ def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
         return None  # contests of one list are correlated and reveal little about copies
     codes = np.sort(np.argsort(-tally.count_by_expert(), kind="stable")[:MOST_JUDGES])
     given = _collect_answers(tally, e, codes)
-    asked, off = given.to_matrix(np.ones(len(given.share))), given.to_matrix(given.off)
-    shared = _to_dense(asked @ asked.T)
+    presence, off = given.to_matrix(np.ones(len(given.share))), given.to_matrix(given.off)
+    shared = _to_dense(presence @ presence.T)
     if len(codes) < 2 or np.triu(shared, 1).max() < SHARED:
         return None
     same = [given.to_matrix(mark) for mark in (given.share > 0.5, given.share == 0.5, given.share < 0.5)]
     agree = np.asarray(sum(_to_dense(mark @ mark.T) for mark in same), np.float64)
-    together, own = _to_dense(off @ off.T), _to_dense((off * off) @ asked.T)
+    together, own = _to_dense(off @ off.T), _to_dense((off * off) @ presence.T)
     # each judge's residuals are normalized over the questions that both answered
     size = np.sqrt(own * own.T)
     raw = np.divide(together, size, out=np.zeros_like(size), where=size > 0)

@@ -34,22 +34,22 @@ def leaderboards_by_query(
         raise ParameterError(
             "over is queries, and each leaderboard has one query; accepted here: votes, experts"
         )
-    found: dict[Id, Leaderboard] = {}
+    boards: dict[Id, Leaderboard] = {}
     left_out: dict[Id, PodiumError] = {}
     for query, tally in _iterate_queries(votes):
         try:
-            found[query] = leaderboard(tally, settings=settings, **changes)
+            boards[query] = leaderboard(tally, settings=settings, **changes)
         except PodiumError as error:
             left_out[query] = error
-    if not found:
+    if not boards:
         raise next(
             iter(left_out.values()), InputError("there are no votes", remedy="give lists or comparisons")
         )
     if left_out:
         names = join_names([f"{query} ({error})" for query, error in left_out.items()], SHOWN)
-        text = f"no leaderboard for {len(left_out):,} of {len(found) + len(left_out):,} queries: {names}"
+        text = f"no leaderboard for {len(left_out):,} of {len(boards) + len(left_out):,} queries: {names}"
         warnings.warn(text, PodiumWarning, stacklevel=2)
-    return found
+    return boards
 
 
 def _iterate_queries(votes: Preferences | Tally) -> Iterator[tuple[Id, Tally]]:

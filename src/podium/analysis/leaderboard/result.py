@@ -153,7 +153,7 @@ class Leaderboard(Result[Standing]):
 
         Only open pairs: none that the tests separate, and none that is practically equal.
         """
-        found = find_next_pairs(
+        candidates = find_next_pairs(
             self.estimate,
             self.matrix,
             count,
@@ -164,14 +164,14 @@ class Leaderboard(Result[Standing]):
             degrees=self.degrees,
         )
         items = self.tally.items
-        return [Proposal(items[c.first], items[c.second], c.gain, c.chance, c.votes) for c in found]
+        return [Proposal(items[c.first], items[c.second], c.gain, c.chance, c.votes) for c in candidates]
 
     def stopping(self, *, top: int | None = None) -> tuple[bool, str]:
         """Whether to stop, and why, in words; until then there are comparisons to request."""
-        found = decide_stopping(
+        decision = decide_stopping(
             self.estimate, self.matrix, p=self.p, level=self.settings.level, top=top, degrees=self.degrees
         )
-        return _describe_stopping(found, self, top)
+        return _describe_stopping(decision, self, top)
 
     def with_votes(self, more: Preferences | Tally) -> Leaderboard:
         """The leaderboard of these votes and more; the fit starts from the old scores."""
@@ -321,23 +321,23 @@ def _build_standings(
     return tuple(Standing(tally.items[i], *(c[i] for c in values)) for i in e.order.tolist())
 
 
-def _describe_stopping(found: StoppingDecision, board: Leaderboard, top: int | None) -> tuple[bool, str]:
+def _describe_stopping(decision: StoppingDecision, board: Leaderboard, top: int | None) -> tuple[bool, str]:
     """The stopping decision as a sentence."""
     who = f"the best {top} from all others" if top else "all items from each other"
     level = f"{100 * board.settings.level:.6g}%"
-    if found.between is None:
+    if decision.between is None:
         text = {
             "settled": f"stop: the votes separate {who} at {level}",
             "as good as equal": f"stop: the votes separate {who} at {level}, "
             f"except for practically equal pairs (each wins within {EQUAL:.0%} of one half)",
-        }.get(found.reason, f"stop: {found.reason}")
-        return found.stop, text
-    a, b = (board.tally.items[i] for i in found.between)
-    if found.reason == "never met":
-        return found.stop, f"continue: {a} and {b} are in groups that were never compared"
+        }.get(decision.reason, f"stop: {decision.reason}")
+        return decision.stop, text
+    a, b = (board.tally.items[i] for i in decision.between)
+    if decision.reason == "never met":
+        return decision.stop, f"continue: {a} and {b} are in groups that were never compared"
     p = format_p_value(board.p_value(a, b))
     shown = p if p.startswith("<") else f"= {p}"
     text = f"continue: the votes do not separate {a} and {b} at {level} (p {shown})"
-    if (found.votes or 0.0) > FORESEEABLE * board.tally.votes:
-        return found.stop, f"{text}; their scores are too close to estimate how many more votes are needed"
-    return found.stop, f"{text}; about {found.votes:,.0f} more votes between them would"
+    if (decision.votes or 0.0) > FORESEEABLE * board.tally.votes:
+        return decision.stop, f"{text}; their scores are too close to estimate how many more votes are needed"
+    return decision.stop, f"{text}; about {decision.votes:,.0f} more votes between them would"

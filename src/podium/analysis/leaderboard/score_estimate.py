@@ -68,9 +68,9 @@ class Estimate:
             )
         second = choice.compute_hessian(self.contests, self.solution, 0).toarray()
         with contextlib.suppress(np.linalg.LinAlgError):
-            found = np.asarray(np.linalg.inv(second), np.float64)
-            if np.linalg.norm(second, 1) * np.linalg.norm(found, 1) < LOST:
-                return found
+            inverse = np.asarray(np.linalg.inv(second), np.float64)
+            if np.linalg.norm(second, 1) * np.linalg.norm(inverse, 1) < LOST:
+                return inverse
         raise InputError(
             f"the votes of an item weigh {np.abs(second).max():.3g}, too much relative to the prior",
             remedy="use smaller weights, or a larger l2",
@@ -92,12 +92,12 @@ def estimate_scores(
     tolerance: float = 1e-10,
 ) -> Estimate:
     """Most likely scores of the contests of one query (see `podium.kernels.contest_scores.fit_contests`)."""
-    found = choice.fit_contests(contests, model=model, ties=ties, l2=l2, start=start, tolerance=tolerance)
+    solution = choice.fit_contests(contests, model=model, ties=ties, l2=l2, start=start, tolerance=tolerance)
     counted = contests._replace(tied=np.zeros_like(contests.tied)) if ties == "ignore" else contests
-    core, above, below = _find_bounds(counted, found.scores)
+    core, above, below = _find_bounds(counted, solution.scores)
     origin = core if core.any() else ~core
-    scores = found.scores - (found.scores[origin].mean() if len(origin) else 0.0)
-    return Estimate(contests, found, scores, core, above, below)
+    scores = solution.scores - (solution.scores[origin].mean() if len(origin) else 0.0)
+    return Estimate(contests, solution, scores, core, above, below)
 
 
 def _find_bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:

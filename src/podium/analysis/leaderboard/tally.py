@@ -262,11 +262,11 @@ def check_items(preferences: Preferences) -> None:
     index = preferences.index
     if len(index.items) <= MOST_ITEMS:
         return
-    found = len(set(index.items.tolist()))
-    if found > MOST_ITEMS:
+    count = len(set(index.items.tolist()))
+    if count > MOST_ITEMS:
         apart = len(index) > 1 and int(index.sizes.max()) <= MOST_ITEMS
         raise InputError(
-            f"{found:,} items are too many for one leaderboard; intervals need a matrix for at most "
+            f"{count:,} items are too many for one leaderboard; intervals need a matrix for at most "
             f"{MOST_ITEMS:,} items",
             remedy="keep the items with the most votes"
             + (", or build one leaderboard per query (--by query)" if apart else ""),

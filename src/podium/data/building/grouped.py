@@ -61,12 +61,12 @@ def from_grouped(
 
     Sorted: experts by id, rows of each list by rank (without ranks, by descending score), ties by item id.
     """
-    found = local_items.number_items(row_starts, item)
-    filled = local_items.fill_lists(row_starts, found, expert.starts, expert.codes, rank, score)
+    numbering = local_items.number_items(row_starts, item)
+    filled = local_items.fill_lists(row_starts, numbering, expert.starts, expert.codes, rank, score)
     if filled is None:
         return None
-    items = Ids.from_text(*found.text) if found.text else Ids(np.asarray(item)[found.first_row])
-    index = ItemIndex(queries, found.starts, items, found.arrival)
+    items = Ids.from_text(*numbering.text) if numbering.text else Ids(np.asarray(item)[numbering.first_row])
+    index = ItemIndex(queries, numbering.starts, items, numbering.arrival)
     scores = None if score is None else score.copy()  # never share memory with the caller's array
     lists = Lists(*filled, scores)
     if rank is not None and scores is not None:
@@ -75,4 +75,4 @@ def from_grouped(
         warn_if_reversed(lists)
     made = Preferences(index, expert.ids, lists, Comparisons.empty(len(index)), unlisted)
     vars(made)["_unranked_slots"] = None  # known in advance: every item comes from a list
-    return GroupedPreferences(made, found.first_row)
+    return GroupedPreferences(made, numbering.first_row)

@@ -25,17 +25,17 @@ def build_configurations(
 ) -> list[TuningConfig]:
     """The configurations to try; the baseline is always included and first."""
     if kind == "grid":
-        found = search_space.list_grid_configs(families, trials)
+        configs = search_space.list_grid_configs(families, trials)
     else:
-        found = search_space.sample_configs(families, trials, experts, seed)
-    return list(dict.fromkeys((baseline, *found)))
+        configs = search_space.sample_configs(families, trials, experts, seed)
+    return list(dict.fromkeys((baseline, *configs)))
 
 
 def own_values(table: ScoreTable) -> F8:
     """Evaluate each query only with what was learned without its own fold."""
     columns = np.arange(len(table.problem))
-    found: F8 = table.values[:, table.problem.fold, columns]
-    return found
+    values: F8 = table.values[:, table.problem.fold, columns]
+    return values
 
 
 def find_finalists(
@@ -75,5 +75,5 @@ def _run_halving(
 
 def find_best(means: F8) -> I8:
     """The first best entry of every row; differences in the last bits, from summation order, are ignored."""
-    found: I8 = np.argmax(np.round(means, 12), axis=-1)
-    return found
+    positions: I8 = np.argmax(np.round(means, 12), axis=-1)
+    return positions

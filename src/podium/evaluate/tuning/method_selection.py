@@ -28,12 +28,12 @@ LATE = "the share of the time budget for timing methods was spent; name it, or a
 SUPERVISED = "learns from labels; name it, or ask for the supervised methods"
 
 
-def resolve_baseline(problem: TuningTask, asked: str | Aggregator | None) -> Aggregator:
+def resolve_baseline(problem: TuningTask, baseline: str | Aggregator | None) -> Aggregator:
     """The baseline: RRF with default parameters, or Copeland's rule if RRF cannot read the input."""
     forms = problem.data.preferences.forms
-    if asked is None:
+    if baseline is None:
         return make("rrf" if forms <= registry.aggregators.get("rrf").tags.accepts else FALLBACK)
-    made = make(asked)
+    made = make(baseline)
     if made.tags.supervised:
         raise ParameterError(f"the baseline {made.name} learns from labels; choose one that does not")
     return made
@@ -41,7 +41,7 @@ def resolve_baseline(problem: TuningTask, asked: str | Aggregator | None) -> Agg
 
 def select_methods(
     problem: TuningTask,
-    asked: Sequence[str | Aggregator] | None,
+    methods: Sequence[str | Aggregator] | None,
     *,
     baseline: Aggregator,
     supervised: bool,
@@ -55,15 +55,15 @@ def select_methods(
     would start after `stop_at` (by time.monotonic) are left out."""
     every = registry.aggregators.all()
     allowed = limit
-    if asked is None:
+    if methods is None:
         allowed = max(limit, PATIENCE * _measure_seconds(problem, baseline, np.arange(len(problem))))
-    specs: Sequence[str | Aggregator] = list(every) if asked is None else list(dict.fromkeys(asked))
-    found, left_out = [], {}
+    specs: Sequence[str | Aggregator] = list(every) if methods is None else list(dict.fromkeys(methods))
+    families, left_out = [], {}
     for number, spec in enumerate(specs):
         progress(number, len(specs), "timing methods")
         family = MethodSpace.from_spec(spec, weights and bool(len(problem.expert_values)))
         reason = _explain_unreadable(problem, family.method)
-        if asked is None and not reason:
+        if methods is None and not reason:
             tags = every[family.method].tags
             if tags.supervised:
                 reason = "" if supervised else SUPERVISED
@@ -74,11 +74,11 @@ def select_methods(
         if reason:
             left_out[family.method] = reason
         else:
-            found.append(family)
-    if not found:
+            families.append(family)
+    if not families:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ParameterError(f"no method is left to tune ({why})")
-    return found, left_out
+    return families, left_out
 
 
 def _explain_unreadable(problem: TuningTask, method: str) -> str:

@@ -76,7 +76,7 @@ def estimate_nested(
             spread[name].append(ours - _repeat_choices(problem, matrices, counts))
     rows = np.array([finalists[o][c] for o, c in enumerate(chosen.tolist())])
     return NestedEstimate(
-        tuned, others, rows, {name: np.concatenate(found) for name, found in spread.items()}
+        tuned, others, rows, {name: np.concatenate(parts) for name, parts in spread.items()}
     )
 
 
@@ -113,7 +113,7 @@ def _resample_queries(n: int, rounds: int, seed: int) -> Iterator[F8]:
         yield random.multinomial(n, np.full(n, 1 / n), size=min(block, rounds - done)).astype(np.float64)
 
 
-def compute_tuning_row(found: NestedEstimate, name: str, level: float, seed: int) -> TuningRow:
+def compute_tuning_row(estimate: NestedEstimate, name: str, level: float, seed: int) -> TuningRow:
     """The difference to one rival, its interval and p.
 
     One interval is the difference plus and minus Student's quantile times the bootstrap spread; the other
@@ -122,15 +122,15 @@ def compute_tuning_row(found: NestedEstimate, name: str, level: float, seed: int
     interval excludes 0 exactly if p is at most 1 - level. Below six queries no value is rejected at 95 %, and
     the interval is unbounded.
     """
-    d = found.tuned - found.others[name]
+    d = estimate.tuned - estimate.others[name]
     n, mean = len(d), math.fsum(d.tolist()) / len(d)
-    there = math.fsum(found.others[name].tolist()) / n
+    there = math.fsum(estimate.others[name].tolist()) / n
     if n < 2:
         return TuningRow(name, there, mean)
     from scipy.special import stdtr, stdtrit
 
     # the bootstrap variance of a mean is too small by the factor (n - 1) / n
-    error = float(found.spread[name].std()) * math.sqrt(n / (n - 1))
+    error = float(estimate.spread[name].std()) * math.sqrt(n / (n - 1))
     reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
     p = float(2 * stdtr(n - 1, -abs(mean) / error)) if error > 0 else float(mean == 0)
     plain = assess_differences(d[None], test="randomisation", level=level, seed=seed)

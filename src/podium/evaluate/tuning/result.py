@@ -150,8 +150,8 @@ class Tuning(Result[TuningRow]):
         span = f"{self.level:.0%} interval {row.low:+.4f} .. {row.high:+.4f}, " if bounded else ""
         gain = f"{self.metric} {self.tuned:.4f} against {row.mean:.4f}, {row.difference:+.4f}"
         figures = f"{gain} ({span}{queries})"
-        found = self.outcome()
-        if found == "no difference":
+        outcome = self.outcome()
+        if outcome == "no difference":
             half = (row.high - row.low) / 2
             least = f"with {queries}, differences below about {half:.4f} are not detectable"
             none = f"{queries} are too few to detect any difference at {self.level:.0%}"
@@ -159,7 +159,7 @@ class Tuning(Result[TuningRow]):
                 f"Statistically tied with {self.baseline} on held-out queries: {figures}; "
                 f"{least if bounded else none}. Use {self.baseline} unless you have other evidence."
             )
-        if found == "worse":
+        if outcome == "worse":
             return f"Tuning hurts: {figures} on held-out queries. Use {self.baseline}."
         return f"Tuning helps: {figures} on held-out queries, compared with {self.baseline}."
 

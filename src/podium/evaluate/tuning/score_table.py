@@ -115,21 +115,21 @@ class TuningTask:
 
     def _build_stack(self, raw: bytes) -> _Stack:
         columns = np.frombuffer(raw, np.int64)
-        fold, found = self.fold[columns], []
+        fold, parts = self.fold[columns], []
         for a in range(self.fold_count):
             for b in range(a, self.fold_count):
                 at = np.flatnonzero((fold == a) | (fold == b))
                 if len(at):
-                    found.append(FoldGroup(a, b, at, self.select_part(columns[at])))
-        groups = tuple(found)
+                    parts.append(FoldGroup(a, b, at, self.select_part(columns[at])))
+        groups = tuple(parts)
         return groups, StackedFolds.from_groups(groups)
 
     def measure_queries(self, consensus: Consensus, part: Dataset, columns: I8) -> F8:
         """The metric on these judged queries; a query that the result lacks counts as 0."""
         assert part.labels is not None
         wanted = part.labels.queries.codes_of(self.queries.take(columns))
-        found: F8 = measure([self.metric], consensus, part.labels, wanted)[0]
-        return found
+        values: F8 = measure([self.metric], consensus, part.labels, wanted)[0]
+        return values
 
     @functools.cached_property
     def expert_values(self) -> F8:
@@ -138,8 +138,8 @@ class TuningTask:
         if not preferences.lists.rows:
             return np.zeros((0, len(self)))
         alone = [expert_rankings(preferences, e, ties=self.ties) for e in preferences.experts]
-        found: F8 = np.nan_to_num(np.array([self.measure_queries(c, self.data, all_of_them) for c in alone]))
-        return found
+        values: F8 = np.nan_to_num(np.array([self.measure_queries(c, self.data, all_of_them) for c in alone]))
+        return values
 
 
 def _find_defined(data: Dataset, codes: I8, metric: Metric) -> B1:
@@ -148,8 +148,8 @@ def _find_defined(data: Dataset, codes: I8, metric: Metric) -> B1:
     index = data.preferences.index
     strict = Consensus.from_scores(index, -np.arange(len(index.items), dtype=np.float64), tolerance=0.0)
     wanted = data.labels.queries.codes_of(index.queries.take(codes))
-    found: B1 = ~np.isnan(measure([metric], strict, data.labels, wanted)[0])
-    return found
+    is_defined: B1 = ~np.isnan(measure([metric], strict, data.labels, wanted)[0])
+    return is_defined
 
 
 def _assign_folds(data: Dataset, codes: I8, folds: int | None, seed: int) -> I8:
@@ -251,11 +251,11 @@ def evaluate_config(problem: TuningTask, config: TuningConfig, columns: I8) -> F
         return _check_defined(out)
     groups = problem.fold_groups(columns)
     fold = problem.fold[columns]
-    for group, found in zip(groups, _evaluate_held_out(problem, config, columns), strict=True):
+    for group, group_values in zip(groups, _evaluate_held_out(problem, config, columns), strict=True):
         # without a and b: values of fold a's queries when b is excluded too, and vice versa
         for own, other in ((group.a, group.b), (group.b, group.a)):
             at = fold[group.at] == own
-            out[other, group.at[at]] = found[at]
+            out[other, group.at[at]] = group_values[at]
     return _check_defined(out)
 
 

@@ -180,19 +180,19 @@ def sample_configs(
 
     Every method has its own random generator, so its draws do not depend on the other methods.
     """
-    found = dict.fromkeys(f.build_config() for f in families)
-    found |= dict.fromkeys(f.build_config(weights=QualityWeights()) for f in families if f.weighted)
+    configs = dict.fromkeys(f.build_config() for f in families)
+    configs |= dict.fromkeys(f.build_config(weights=QualityWeights()) for f in families if f.weighted)
     rich = [(f, np.random.default_rng([seed, *f.method.encode()])) for f in families if not f.is_single]
     for family, dice in itertools.islice(
         itertools.cycle(rich), 20 * trials
     ):  # small spaces repeat themselves
-        if len(found) >= trials:
+        if len(configs) >= trials:
             break
         values = {axis.name: sample_value(axis, dice) for axis in family.axes}
         config = family.build_config(values, _sample_weights(family, experts, dice))
         if config.is_valid:
-            found[config] = None
-    return list(found)[:trials]
+            configs[config] = None
+    return list(configs)[:trials]
 
 
 def _sample_weights(
@@ -210,16 +210,16 @@ def _sample_weights(
 
 def list_grid_configs(families: Sequence[MethodSpace], trials: int) -> list[TuningConfig]:
     """Every combination; an error if there are more than `trials`."""
-    found = dict.fromkeys(
+    configs = dict.fromkeys(
         c for family in families for c in itertools.islice(_iterate_grid(family), trials + 1)
     )
-    if len(found) > trials:
+    if len(configs) > trials:
         size = sum(_count_grid(family) for family in families)
         raise ParameterError(
             f"the grid has up to {size:,} configurations and trials is {trials:,}; allow more trials, "
             "name fewer methods, fix some parameters, or search at random"
         )
-    return list(found)
+    return list(configs)
 
 
 def _count_grid(family: MethodSpace) -> int:

@@ -117,10 +117,10 @@ def tune(
         for o in range(problem.fold_count)
         if len(problem) > 1
     ]
-    found = estimate_nested(table, within, repr(base), rounds, seed) if within else None
+    estimate = estimate_nested(table, within, repr(base), rounds, seed) if within else None
     left_out |= _find_untried(table, chosen)
     progress(STEPS, STEPS, "done")
-    return _build_result(table, last, found, repr(base), left_out, search, seed, level, budget)
+    return _build_result(table, last, estimate, repr(base), left_out, search, seed, level, budget)
 
 
 def _span_progress(progress: Progress, low: float, high: float) -> Progress:
@@ -143,12 +143,12 @@ class _TimeBudget(NamedTuple):
         return self.begin + share * self.budget
 
 
-def _find_untried(table: ScoreTable, asked: Sequence[MethodSpace]) -> dict[str, str]:
+def _find_untried(table: ScoreTable, families: Sequence[MethodSpace]) -> dict[str, str]:
     """Methods without any computed configuration."""
     listed = {c.method for c in table.configs}
     tried = {c.method for c in table.configs[: table.reached]}
     well = {c.method for row, c in enumerate(table.configs[: table.reached]) if row not in table.failed}
-    out = {f.method: "not reached; allow more trials" for f in asked if f.method not in listed}
+    out = {f.method: "not reached; allow more trials" for f in families if f.method not in listed}
     out |= dict.fromkeys(listed - tried, "not reached within the time budget; allow more time")
     for row, reason in table.failed.items():
         name = table.configs[row].method
@@ -160,7 +160,7 @@ def _find_untried(table: ScoreTable, asked: Sequence[MethodSpace]) -> dict[str, 
 def _build_result(
     table: ScoreTable,
     last: I8,
-    found: NestedEstimate | None,
+    estimate: NestedEstimate | None,
     baseline: str,
     left_out: dict[str, str],
     search: str,
@@ -181,12 +181,12 @@ def _build_result(
     if labels is not None:  # they selected it, so they cannot measure it
         known = problem.data.preferences.queries.codes_of(labels.queries) >= 0
         note_queries(best, [labels.select_codes(np.flatnonzero(known))])
-    if found is None:
+    if estimate is None:
         rows: tuple[TuningRow, ...] = _build_training_rows(table, baseline)
         values = {"tuned": own[winner], baseline: own[0]}
     else:
-        rows = tuple(compute_tuning_row(found, name, level, seed) for name in found.others)
-        values = {"tuned": found.tuned, **found.others}
+        rows = tuple(compute_tuning_row(estimate, name, level, seed) for name in estimate.others)
+        values = {"tuned": estimate.tuned, **estimate.others}
     return Tuning(
         metric=problem.metric,
         best=best,
@@ -196,8 +196,8 @@ def _build_result(
         rows=rows,
         trials=_build_trials(table, own, set(last.tolist()), winner),
         chosen=()
-        if found is None
-        else tuple(table.configs[r].describe(experts) for r in found.chosen.tolist()),
+        if estimate is None
+        else tuple(table.configs[r].describe(experts) for r in estimate.chosen.tolist()),
         left_out=dict(sorted(left_out.items())),
         queries=problem.queries,
         values=values,

@@ -62,8 +62,8 @@ def collect_annotator_contests(
     shift = ContestRows(groups, 0, opponents, opponents, 0, 0, 0, 0)  # type: ignore[arg-type]
     both = ContestRows(*(np.concatenate((x, y + by)) for x, y, by in zip(a.rows, b.rows, shift, strict=True)))
     moved = (0, 0, rows, 0, 0, 0, 0, groups)
-    said = [np.concatenate((x, y + by)) for x, y, by in zip(a.answers, b.answers, moved, strict=True)]
-    judged, size = np.concatenate((a.judged, b.judged)), preferences.index.sizes[said[1]]
+    answers = [np.concatenate((x, y + by)) for x, y, by in zip(a.answers, b.answers, moved, strict=True)]
+    judged, size = np.concatenate((a.judged, b.judged)), preferences.index.sizes[answers[1]]
     by = np.maximum(size if scale == "all" else judged, 1).astype(np.float64)
     slope, step = {
         "difference": (0.5 / by, 0.0),
@@ -81,7 +81,7 @@ def collect_annotator_contests(
         size=(size - 1)[both.group],
         uneven=both.uneven + np.where(stranger != 0, strangers, 0),
     )
-    return AnnotatorContests(contests, *said)
+    return AnnotatorContests(contests, *answers)
 
 
 def find_level_starts(lists: Lists) -> I8:
@@ -220,11 +220,11 @@ def _count_list_agreement(preferences: Preferences, place: I8) -> list[F8]:
         ranking_measures.count_earlier(levels, value),
         ranking_measures.count_earlier(starts, value),
     )
-    found = [outside[0] - inside[0], outside[1] - inside[1], levels[np.cumsum(new) - 1] - starts[of_row]]
+    counts = [outside[0] - inside[0], outside[1] - inside[1], levels[np.cumsum(new) - 1] - starts[of_row]]
     if preferences.unlisted == "below":
         more = _count_unlisted_agreement(preferences, place, kept, starts)
-        found = [f + m for f, m in zip(found, more, strict=True)]
-    return [sum_by_group(of_row, f, len(lists)) for f in found]
+        counts = [f + m for f, m in zip(counts, more, strict=True)]
+    return [sum_by_group(of_row, f, len(lists)) for f in counts]
 
 
 def _count_unlisted_agreement(preferences: Preferences, place: I8, kept: I8, starts: I8) -> tuple[I8, I8, I8]:

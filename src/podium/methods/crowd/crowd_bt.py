@@ -52,53 +52,53 @@ class CrowdBt(CrowdModel):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         crowd = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True)
         plain = self._build_noisy_contests(crowd, np.ones(1), np.zeros(0), np.zeros(0))
-        found = noisy_contests.fit_noisy_contests(
+        plain_fit = noisy_contests.fit_noisy_contests(
             plain, np.zeros(plain.slots), self.tolerance, self.max_iterations
         )
         if not self.quality:
-            return self._build_outcome(found, found.steps, None)
+            return self._build_outcome(plain_fit, plain_fit.steps, None)
         crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
         right, wrong = self._prior_votes(preferences, crowd.expert)
         weight = weights[crowd.expert]
         problem = self._build_noisy_contests(crowd, weight, right * weight, wrong * weight)
-        start = np.concatenate((found.scores, _estimate_start_odds(crowd, found.scores, right, wrong)))
+        start = np.concatenate(
+            (plain_fit.scores, _estimate_start_odds(crowd, plain_fit.scores, right, wrong))
+        )
         best = noisy_contests.fit_noisy_contests(problem, start, self.tolerance, self.max_iterations)
         quality = 1.0 / (1.0 + np.exp(-best.odds))
         return self._build_outcome(
             best,
-            found.steps + best.steps,
+            plain_fit.steps + best.steps,
             self._average_quality(crowd.expert, crowd.heard, quality, len(weights)),
         )
 
     def _build_noisy_contests(
         self, crowd: CrowdVotes, weight: F8, right: F8, wrong: F8
     ) -> noisy_contests.NoisyContests:
-        said = crowd.said
-        by_row = weight[said.group]
-        ends = said.first[said.pair], said.second[said.pair]
-        rows = (*ends, said.group, said.won * by_row, said.lost * by_row)
-        return noisy_contests.build_noisy_contests(rows, int(said.starts[-1]), self.virtual, right, wrong)
+        votes = crowd.said
+        by_row = weight[votes.group]
+        ends = votes.first[votes.pair], votes.second[votes.pair]
+        rows = (*ends, votes.group, votes.won * by_row, votes.lost * by_row)
+        return noisy_contests.build_noisy_contests(rows, int(votes.starts[-1]), self.virtual, right, wrong)
 
-    def _build_outcome(self, found: noisy_contests.NoisyFit, steps: int, quality: F8 | None) -> Outcome:
-        note = (
-            f"stopped after {self.max_iterations} steps; largest gradient {found.error:.1e} of the curvature"
-        )
+    def _build_outcome(self, fit: noisy_contests.NoisyFit, steps: int, quality: F8 | None) -> Outcome:
+        note = f"stopped after {self.max_iterations} steps; largest gradient {fit.error:.1e} of the curvature"
         return Outcome(
-            found.scores,
+            fit.scores,
             tolerance=TIE,
             floor=1.0,
             magnitude=1.0,  # log odds of even contests cancel
-            converged=found.converged,
+            converged=fit.converged,
             iterations=steps,
-            objective=found.value,
-            notes=() if found.converged else (note,),
+            objective=fit.value,
+            notes=() if fit.converged else (note,),
             expert_weights=quality,
         )
 
 
 def _estimate_start_odds(crowd: CrowdVotes, scores: F8, right: F8, wrong: F8) -> F8:
     """Log odds of being right, from the annotators' agreement with the scores."""
-    said, groups = crowd.said, len(crowd.expert)
-    chance = (1.0 / (1.0 + np.exp(scores[said.second] - scores[said.first])))[said.pair]
-    agreed = np.bincount(said.group, said.won * chance + said.lost * (1 - chance), groups)
+    votes, groups = crowd.said, len(crowd.expert)
+    chance = (1.0 / (1.0 + np.exp(scores[votes.second] - scores[votes.first])))[votes.pair]
+    agreed = np.bincount(votes.group, votes.won * chance + votes.lost * (1 - chance), groups)
     return np.asarray(np.log((agreed + right) / (crowd.heard - agreed + wrong)), np.float64)

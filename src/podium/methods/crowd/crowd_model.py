@@ -73,12 +73,12 @@ class CrowdModel(Aggregator):
     def _count_gold_votes(self, preferences: Preferences, grades: F8) -> Mapping[Id, list[float]]:
         """Right and wrong votes of every annotator on pairs with different labels."""
         crowd = collect_crowd_votes(self.name, preferences, np.ones(len(preferences.experts)), pooled=True)
-        said = crowd.said
-        gap = (grades[said.first] - grades[said.second])[said.pair]
+        votes = crowd.said
+        gap = (grades[votes.first] - grades[votes.second])[votes.pair]
         groups = len(crowd.expert)
         right, wrong = (
-            np.bincount(said.group, np.where(gap > 0, a, np.where(gap < 0, b, 0.0)), groups)
-            for a, b in ((said.won, said.lost), (said.lost, said.won))
+            np.bincount(votes.group, np.where(gap > 0, a, np.where(gap < 0, b, 0.0)), groups)
+            for a, b in ((votes.won, votes.lost), (votes.lost, votes.won))
         )
         if not (right + wrong).any():
             raise InputError(
@@ -86,8 +86,8 @@ class CrowdModel(Aggregator):
                 remedy="label more of the items, or fit without labels",
             )
         experts = preferences.experts
-        found = zip(crowd.expert.tolist(), right.tolist(), wrong.tolist(), strict=True)
-        return {experts[e]: [r, w] for e, r, w in found if r + w > 0}
+        rows = zip(crowd.expert.tolist(), right.tolist(), wrong.tolist(), strict=True)
+        return {experts[e]: [r, w] for e, r, w in rows if r + w > 0}
 
     def _prior_votes(self, preferences: Preferences, expert: I8) -> tuple[F8, F8]:
         """Prior numbers of right and wrong votes, by group."""
@@ -107,10 +107,10 @@ class CrowdModel(Aggregator):
             group, group, weights[crowd.expert], *self._prior_votes(preferences, crowd.expert)
         )
 
-    def _average_quality(self, expert: I8, heard: F8, quality: F8, experts: int) -> F8:
+    def _average_quality(self, expert: I8, volume: F8, quality: F8, experts: int) -> F8:
         """The mean quality of every expert, weighted by its votes; the prior mean without votes."""
-        votes = np.bincount(expert, heard, experts)
-        mean = np.bincount(expert, heard * quality, experts) / np.where(votes > 0, votes, 1.0)
+        votes = np.bincount(expert, volume, experts)
+        mean = np.bincount(expert, volume * quality, experts) / np.where(votes > 0, votes, 1.0)
         return np.asarray(np.where(votes > 0, mean, self.right / (self.right + self.wrong)), np.float64)
 
     def _build_em_outcome(
@@ -162,7 +162,9 @@ def collect_crowd_votes(
         code, every = np.unique(query * experts + every, return_inverse=True)
         expert = code % max(experts, 1)
     side = pairs.side.astype(np.int64) if sides and pairs.side is not None else None
-    said = build_annotator_votes(votes, every[: len(lists)], every[len(lists) :], unit, side)
+    answers = build_annotator_votes(votes, every[: len(lists)], every[len(lists) :], unit, side)
     return CrowdVotes(
-        said, expert, np.bincount(said.group, said.won + said.lost, len(expert)).astype(np.float64)
+        answers,
+        expert,
+        np.bincount(answers.group, answers.won + answers.lost, len(expert)).astype(np.float64),
     )

@@ -63,8 +63,8 @@ class DawidSkene(CrowdModel):
                 return MajorityVote()._scores(preferences, weights)
             return self._score_ratings(preferences, weights)
         if not self.quality:
-            said = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
-            return Outcome(_compute_expected_wins(said, said.won / (said.won + said.lost)), tolerance=TIE)
+            votes = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
+            return Outcome(_compute_expected_wins(votes, votes.won / (votes.won + votes.lost)), tolerance=TIE)
         return self._score_pairs(preferences, weights)
 
     # -- pairs -----------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class DawidSkene(CrowdModel):
             self.name, preferences, weights, pooled=self.pooled, sides=self.coins == "two"
         )
         coins = self._build_sided_model(preferences, crowd, weights)
-        truth, quality, found = annotator_em.estimate_pair_truths(
+        truth, quality, fixed_point = annotator_em.estimate_pair_truths(
             crowd.said, coins, self.tolerance, self.max_iterations
         )
         right, wrong = annotator_em.sum_agreement(crowd.said, coins, truth)
@@ -83,7 +83,7 @@ class DawidSkene(CrowdModel):
         mean = (used * quality.reshape(used.shape)).sum(axis=0) / np.where(total > 0, total, 1.0)
         by_expert = self._average_quality(crowd.expert, crowd.heard, mean, len(weights))
         scores = _compute_expected_wins(crowd.said, truth)
-        return self._build_em_outcome(scores, found, by_expert, floor=1.0)
+        return self._build_em_outcome(scores, fixed_point, by_expert, floor=1.0)
 
     def _build_sided_model(
         self, preferences: Preferences, crowd: CrowdVotes, weights: F8
@@ -92,10 +92,10 @@ class DawidSkene(CrowdModel):
         coins = self._build_accuracy_model(preferences, crowd, weights)
         if self.coins == "one":
             return coins
-        said, groups = crowd.said, len(crowd.expert)
+        votes, groups = crowd.said, len(crowd.expert)
         return annotator_em.AccuracyModel(
-            said.group + groups * said.side,
-            said.group + groups * np.array([0, 2, 1])[said.side],
+            votes.group + groups * votes.side,
+            votes.group + groups * np.array([0, 2, 1])[votes.side],
             *(np.tile(c, 3) for c in coins[2:]),
         )
 
@@ -119,14 +119,14 @@ class DawidSkene(CrowdModel):
             weights[expert],
             self._build_prior_tables(preferences, values, expert),
         )
-        truth, table, share, found = annotator_em.estimate_confusions(
+        truth, table, share, fixed_point = annotator_em.estimate_confusions(
             given, self.tolerance, self.max_iterations
         )
         quality = (np.diagonal(table, axis1=1, axis2=2) * share).sum(axis=1)
         votes = np.bincount(given.group, minlength=len(expert)).astype(np.float64)
         by_expert = self._average_quality(expert, votes, quality, len(weights))
         largest = float(np.abs(values).max(initial=0.0))
-        return self._build_em_outcome(truth @ values, found, by_expert, magnitude=largest, floor=1.0)
+        return self._build_em_outcome(truth @ values, fixed_point, by_expert, magnitude=largest, floor=1.0)
 
     def _encode_levels(self, ratings: F8) -> tuple[F8, I8]:
         """The distinct ratings, and the index of every rating among them."""
@@ -148,9 +148,9 @@ class DawidSkene(CrowdModel):
         place = {value: at for at, value in enumerate(values.tolist())}
         known = getattr(self, "gold_ratings_", {})
         for group, e in enumerate(expert.tolist() if known else ()):
-            for truth, said, count in known.get(preferences.experts[e], ()):
-                if truth in place and said in place:
-                    tables[group, place[truth], place[said]] += count
+            for truth, rating, count in known.get(preferences.experts[e], ()):
+                if truth in place and rating in place:
+                    tables[group, place[truth], place[rating]] += count
         return tables
 
     # -- gold labels -----------------------------------------------------------------------------------------
@@ -181,11 +181,11 @@ class DawidSkene(CrowdModel):
         expert = lists.expert[lists.list_of_row[kept]].astype(np.int64)
         rows = np.column_stack((expert, np.searchsorted(values, truth[kept]), level[kept]))
         cells, counts = np.unique(rows, axis=0, return_counts=True)
-        found: dict[Id, list[list[float]]] = {}
-        for (e, true, said), count in zip(cells.tolist(), counts.tolist(), strict=True):
-            cell = [float(values[true]), float(values[said]), float(count)]
-            found.setdefault(preferences.experts[e], []).append(cell)
-        return found
+        gold_ratings: dict[Id, list[list[float]]] = {}
+        for (e, true, rating), count in zip(cells.tolist(), counts.tolist(), strict=True):
+            cell = [float(values[true]), float(values[rating]), float(count)]
+            gold_ratings.setdefault(preferences.experts[e], []).append(cell)
+        return gold_ratings
 
 
 def _has_only_ratings(preferences: Preferences, counted: B1) -> bool:
@@ -197,9 +197,9 @@ def _has_only_ratings(preferences: Preferences, counted: B1) -> bool:
     return len(ratings) > 0 and not np.isnan(ratings).any()
 
 
-def _compute_expected_wins(said: annotator_em.AnnotatorVotes, truth: F8) -> F8:
+def _compute_expected_wins(votes: annotator_em.AnnotatorVotes, truth: F8) -> F8:
     """Expected number of items beaten; pairs that nobody compared count half."""
-    slots, more = int(said.starts[-1]), truth - 0.5
-    sizes = np.diff(said.starts)
-    net = np.bincount(said.first, more, slots) - np.bincount(said.second, more, slots)
+    slots, more = int(votes.starts[-1]), truth - 0.5
+    sizes = np.diff(votes.starts)
+    net = np.bincount(votes.first, more, slots) - np.bincount(votes.second, more, slots)
     return np.asarray(net + np.repeat((sizes - 1) / 2, sizes), np.float64)

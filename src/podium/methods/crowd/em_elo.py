@@ -47,16 +47,23 @@ class EmElo(EloScale, CrowdModel):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         if not self.quality:
-            said = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
-            ratings = compute_expected_elo(said, said.won, said.lost, self.k, self.odds_per_point)
+            answers = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
+            ratings = compute_expected_elo(answers, answers.won, answers.lost, self.k, self.odds_per_point)
             return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k)
         crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
         coins = self._build_accuracy_model(preferences, crowd, weights)
-        truth, quality, found = estimate_pair_truths(crowd.said, coins, self.tolerance, self.max_iterations)
+        truth, quality, fixed_point = estimate_pair_truths(
+            crowd.said, coins, self.tolerance, self.max_iterations
+        )
         # a margin, so that rounding does not drop a pair exactly at the threshold
         played = np.maximum(truth, 1 - truth) >= self.sure - 1e-9
-        said = crowd.said
-        votes = np.bincount(said.pair, (said.won + said.lost) * coins.weight[said.group], len(truth)) * played
-        ratings = compute_expected_elo(said, truth * votes, (1 - truth) * votes, self.k, self.odds_per_point)
+        answers = crowd.said
+        votes = (
+            np.bincount(answers.pair, (answers.won + answers.lost) * coins.weight[answers.group], len(truth))
+            * played
+        )
+        ratings = compute_expected_elo(
+            answers, truth * votes, (1 - truth) * votes, self.k, self.odds_per_point
+        )
         quality = self._average_quality(crowd.expert, crowd.heard, quality, len(weights))
-        return self._build_em_outcome(self.start + ratings, found, quality, magnitude=self.k)
+        return self._build_em_outcome(self.start + ratings, fixed_point, quality, magnitude=self.k)

@@ -163,11 +163,11 @@ def spread_beliefs(
 
 def _compute_loss_gradient(values: F8, starts: I8, weights: F8, belief: F8, cutoff: int) -> tuple[float, F8]:
     """The loss, and the direction of descent; queries with a pair to learn from weigh the same."""
-    found = compute_belief_lambdas(_compute_scores(values, weights), belief, starts, cutoff, LOOKS)
-    useful = found.mass > 0
-    share = np.where(useful, 1.0 / np.where(useful, found.mass, 1.0), 0.0) / max(int(useful.sum()), 1)
+    lambdas = compute_belief_lambdas(_compute_scores(values, weights), belief, starts, cutoff, LOOKS)
+    useful = lambdas.mass > 0
+    share = np.where(useful, 1.0 / np.where(useful, lambdas.mass, 1.0), 0.0) / max(int(useful.sum()), 1)
     rows = np.repeat(share, np.diff(starts))
-    return float(found.loss @ share), np.asarray(np.einsum("ij,i->j", values, found.slope * rows))
+    return float(lambdas.loss @ share), np.asarray(np.einsum("ij,i->j", values, lambdas.slope * rows))
 
 
 def _compute_scores(values: F8, weights: F8) -> F8:

@@ -74,10 +74,10 @@ class LabelledFeatures(FeatureModel, BeliefLearner):
                 PodiumWarning,
                 stacklevel=2,
             )
-        found = self._fit_beliefs(index, values, grades, progress)
-        self.weights_: F8 = found.weights
-        self.history_ = found.history
-        self.converged_ = found.converged
+        solution = self._fit_beliefs(index, values, grades, progress)
+        self.weights_: F8 = solution.weights
+        self.history_ = solution.history
+        self.converged_ = solution.converged
         self.names_: list[str] = list(features.names)
         return self
 

@@ -76,8 +76,8 @@ class LabelledFeaturesAggregator(BeliefLearner, Aggregator):
         self.features_: list[str] = [] if features is None else list(features.names)
         self._check_names()
         values = self._build_columns(preferences, features)
-        found = self._fit_weights(preferences, values)
-        self.converged_, self.history_, self.weights_ = found.converged, found.history, found.weights
+        solution = self._fit_weights(preferences, values)
+        self.converged_, self.history_, self.weights_ = solution.converged, solution.history, solution.weights
         return self
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:

@@ -93,12 +93,12 @@ class MonotoneRetargeting(Aggregator):
             if labels is not None:
                 raise ParameterError(f"{self.name}: labels need pooled=True; weights per query are not kept")
             return self
-        found = self.search(preferences, features, labels)
+        fit = self.search(preferences, features, labels)
         self.experts_: list[Id] = preferences.experts.tolist()
         self.features_ = [] if features is None else list(features.names)
-        self.weights_, self.coefficients_, self.balance_ = found.weights, found.coefficients, found.balance
-        self.mode_, self.explained_, self.history_ = found.mode, found.explained, found.history
-        self.iterations_, self.objective_ = found.turns, found.objective
+        self.weights_, self.coefficients_, self.balance_ = fit.weights, fit.coefficients, fit.balance
+        self.mode_, self.explained_, self.history_ = fit.mode, fit.explained, fit.history
+        self.iterations_, self.objective_ = fit.turns, fit.objective
         return self
 
     def search(
@@ -181,22 +181,22 @@ class MonotoneRetargeting(Aggregator):
     def _score_by_query(self, preferences: Preferences, features: Features | None) -> Outcome:
         table = self._build_columns(preferences, preferences.experts.tolist())
         values, starts = self._normalize_features(preferences.index, features), preferences.index.starts
-        scores, found = np.zeros(len(table)), []
+        scores, solutions = np.zeros(len(table)), []
         for a, b in pairwise(starts.tolist()):
             one = search_weights(table[a:b], values[a:b], np.array([0, b - a]), self._build_options())
             lists, rest = one.balance.tolist()
             scores[a:b] = lists * (table[a:b] @ one.weights) + rest * (values[a:b] @ one.coefficients)
-            found.append(one)
-        shares = [_normalize_shares(one.weights) for one in found]
+            solutions.append(one)
+        shares = [_normalize_shares(one.weights) for one in solutions]
         return Outcome(
             scores,
             tolerance=NEAR,
             floor=1.0,
-            iterations=max((one.turns for one in found), default=0),
-            objective=sum(one.objective for one in found),
+            iterations=max((one.turns for one in solutions), default=0),
+            objective=sum(one.objective for one in solutions),
             notes=(
-                f"the lists alone determine the ranking in {sum(one.mode == 'lists' for one in found)} "
-                f"of {len(found)} queries",
+                f"the lists alone determine the ranking in {sum(one.mode == 'lists' for one in solutions)} "
+                f"of {len(solutions)} queries",
             ),
             expert_weights=np.mean(shares, axis=0) if shares else None,
         )

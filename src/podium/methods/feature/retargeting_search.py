@@ -70,10 +70,10 @@ def search_weights(table: F8, values: F8, starts: I8, options: RetargetingOption
     first, count = np.unique(same, return_counts=True)
     size = root_mean_square(table[:, first].reshape(-1)) or 1.0
     used = table[:, first] / size
-    found = _search_distinct(used, values, starts, options)
+    solution = _search_distinct(used, values, starts, options)
     weights = np.zeros(table.shape[1])
-    weights[:] = (found.weights / count / size)[np.searchsorted(first, same)]
-    return found._replace(weights=weights)
+    weights[:] = (solution.weights / count / size)[np.searchsorted(first, same)]
+    return solution._replace(weights=weights)
 
 
 def _search_distinct(table: F8, values: F8, starts: I8, options: RetargetingOptions) -> RetargetingResult:
@@ -167,10 +167,10 @@ def _iterate_starts(
     yield plain, False
     weights = plain
     for _ in range(30):
-        found = lists.fit(scale_to_unit(features.predict(features.fit(scale_to_unit(table @ weights)))))
-        if not found.any():
+        candidate = lists.fit(scale_to_unit(features.predict(features.fit(scale_to_unit(table @ weights)))))
+        if not candidate.any():
             break
-        weights = found
+        weights = candidate
     else:
         yield weights, False
     if not singles:

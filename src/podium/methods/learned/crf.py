@@ -150,16 +150,16 @@ class CrfAggregator(SupervisedAggregator):
 
     def _learn(self, training: Training) -> None:
         self._assign_groups(count_rows_by_expert(training.preferences))
-        found, examples = self._collect_statements(training.preferences), training.examples
+        statements, examples = self._collect_statements(training.preferences), training.examples
         index, slots = examples.labels.index, len(training.preferences.index.items)
-        mine = self._build_potentials(found, examples, slots)
+        mine = self._build_potentials(statements, examples, slots)
         scale = compute_scales(
             [sum_squares_within(mine, index.query_of_slot, index.sizes, self._count_groups())]
         )
         block = InMemoryBlock(self._build_block(mine, scale, examples, self.metric))
         check = self._build_validation(training.validation, scale)
         self._train_weights(block, check, self.choose_by, scale, training.progress)
-        self._set_effects([self._compute_effects(found, examples.rows, slots)], len(examples))
+        self._set_effects([self._compute_effects(statements, examples.rows, slots)], len(examples))
 
     def _assign_groups(self, rows: I8) -> None:
         """Set the weight group of every expert (-1: dropped), and that of experts without own weights or -1.
@@ -177,9 +177,9 @@ class CrfAggregator(SupervisedAggregator):
     def _count_groups(self) -> int:
         return int(max(self.group_.max(initial=-1), self.shared_)) + 1
 
-    def _build_potentials(self, found: ExpertStatements, examples: Examples, slots: int) -> Potentials:
+    def _build_potentials(self, statements: ExpertStatements, examples: Examples, slots: int) -> Potentials:
         """Potentials of the rows of the examples, in an order that does not depend on ids."""
-        mine = build_potentials(found, self.group_, self._count_groups(), examples.rows, slots)
+        mine = build_potentials(statements, self.group_, self._count_groups(), examples.rows, slots)
         starts, entries = segments.gather_segments(mine.starts, order_by_content(mine, examples))
         return Potentials(starts, mine.group[entries], mine.values[entries])
 
@@ -207,10 +207,10 @@ class CrfAggregator(SupervisedAggregator):
             return None
         examples, preferences = validation.examples, validation.preferences
         group, slots = self._find_groups(preferences), len(preferences.index.items)
-        found = build_potentials(
+        potentials = build_potentials(
             self._collect_statements(preferences), group, self._count_groups(), examples.rows, slots
         )
-        return InMemoryBlock(self._build_block(found, scale, examples))
+        return InMemoryBlock(self._build_block(potentials, scale, examples))
 
     def _build_block(
         self, p: Potentials, scale: F8, examples: Examples, metric: MetricSpec | None = None, shards: int = 0
@@ -221,19 +221,19 @@ class CrfAggregator(SupervisedAggregator):
             potentials=scaled, subset=self.subset, examples=examples, plan=plan, metric=metric, shards=shards
         )
 
-    def _compute_effects(self, found: ExpertStatements, rows: I8, slots: int) -> tuple[F8, F8]:
+    def _compute_effects(self, statements: ExpertStatements, rows: I8, slots: int) -> tuple[F8, F8]:
         """By expert: its squared effect on scores within queries, and how far it follows its preferences."""
         labelled = np.zeros(slots, np.bool_)
         labelled[rows] = True
-        kept = found.select_entries(np.flatnonzero(labelled[found.slot]))
+        kept = statements.select_entries(np.flatnonzero(labelled[statements.slot]))
         count = len(self.experts_)
         part = self._compute_terms(kept, self.group_)
         _, pair = np.unique(kept.query * count + kept.expert, return_inverse=True)
         who = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
         who[pair] = kept.expert
-        heard = np.flatnonzero(kept.listed)
+        listed_rows = np.flatnonzero(kept.listed)
         net, mine = kept.above - kept.below, part - self._compute_terms(kept, self.group_, missing_only=True)
-        along = _sum_products_within(net[heard], mine[heard], pair[heard], who, count)
+        along = _sum_products_within(net[listed_rows], mine[listed_rows], pair[listed_rows], who, count)
         return _sum_products_within(part, part, pair, who, count), along
 
     def _set_effects(self, moves: Sequence[tuple[F8, F8]], rows: int) -> None:
@@ -283,24 +283,24 @@ class CrfAggregator(SupervisedAggregator):
             codes = Ids(self.experts_).codes_of(experts)
         return np.where(codes >= 0, self.group_[codes], self.shared_)
 
-    def _compute_terms(self, found: ExpertStatements, group: I8, *, missing_only: bool = False) -> F8:
+    def _compute_terms(self, statements: ExpertStatements, group: I8, *, missing_only: bool = False) -> F8:
         """The term that each entry adds to the score of its slot."""
-        a, p, n = self.weights_[group[found.expert]].T
-        alone = np.where(found.listed, 0.0, a)
-        return alone if missing_only else alone + p * found.above - n * found.below
+        a, p, n = self.weights_[group[statements.expert]].T
+        alone = np.where(statements.listed, 0.0, a)
+        return alone if missing_only else alone + p * statements.above - n * statements.below
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8:
-        found = self._collect_statements(preferences)
-        part = self._compute_terms(found, self._find_groups(preferences))
-        return sum_by_index(found.slot, part, len(preferences.index.items))
+        statements = self._collect_statements(preferences)
+        part = self._compute_terms(statements, self._find_groups(preferences))
+        return sum_by_index(statements.slot, part, len(preferences.index.items))
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
-        found = self._collect_statements(one)
-        part, slots = self._compute_terms(found, self._find_groups(one)), len(one.index.items)
+        statements = self._collect_statements(one)
+        part, slots = self._compute_terms(statements, self._find_groups(one)), len(one.index.items)
         out = {}
-        for code in np.unique(found.expert).tolist():
-            mine = found.expert == code
-            out[one.experts[code]] = sum_by_index(found.slot[mine], part[mine], slots)
+        for code in np.unique(statements.expert).tolist():
+            mine = statements.expert == code
+            out[one.experts[code]] = sum_by_index(statements.slot[mine], part[mine], slots)
         return out
 
     # -- interpretation --------------------------------------------------------------------------------------

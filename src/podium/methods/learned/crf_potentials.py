@@ -88,7 +88,9 @@ def count_rows_by_expert(preferences: Preferences) -> I8:
     return np.asarray(rows + np.bincount(votes.expert, minlength=count), np.int64)
 
 
-def build_potentials(found: ExpertStatements, group: I8, groups: int, slots: I8, n_slots: int) -> Potentials:
+def build_potentials(
+    statements: ExpertStatements, group: I8, groups: int, slots: I8, n_slots: int
+) -> Potentials:
     """The entries of the given slots, row by row, summed over the experts of a group.
 
     Values are (-listed, above, -below). A missing item gets the weight of its group; an expert without
@@ -96,10 +98,10 @@ def build_potentials(found: ExpertStatements, group: I8, groups: int, slots: I8,
     """
     row_of = np.full(n_slots, -1, np.int64)
     row_of[slots] = np.arange(len(slots))
-    row = row_of[found.slot]
-    keep = (row >= 0) & (found.listed | (found.above > 0) | (found.below > 0))
-    key, entry = np.unique(row[keep] * groups + group[found.expert[keep]], return_inverse=True)
-    columns = (-found.listed[keep].astype(np.float64), found.above[keep], -found.below[keep])
+    row = row_of[statements.slot]
+    keep = (row >= 0) & (statements.listed | (statements.above > 0) | (statements.below > 0))
+    key, entry = np.unique(row[keep] * groups + group[statements.expert[keep]], return_inverse=True)
+    columns = (-statements.listed[keep].astype(np.float64), statements.above[keep], -statements.below[keep])
     values = np.stack([sum_by_index(entry, c, len(key)) for c in columns], axis=1)
     starts = np.searchsorted(key, np.arange(len(slots) + 1) * groups)
     return Potentials(starts, key % groups, values)

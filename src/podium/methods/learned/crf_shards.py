@@ -60,8 +60,8 @@ def train_on_shards(
     model._train_weights(blocks, check_blocks, given.scan.choose_by, scale, progress)
     moves, rows = [], 0
     with closing(train.iterate_prepared(partial(given.load_statements, train), train.used)) as parts:
-        for found, examples in map(given.read_training_statements, parts):
-            moves.append(model._compute_effects(found, examples.rows, len(examples)))
+        for statements, examples in map(given.read_training_statements, parts):
+            moves.append(model._compute_effects(statements, examples.rows, len(examples)))
             rows += len(examples)
     model._set_effects(moves, rows)
     return given.scan.counts
@@ -129,24 +129,27 @@ class PreferenceShards:
     ) -> PreparedArrays:
         model = self.model
         check_forms(model, preferences)
-        heard = np.flatnonzero(preferences.active_experts)
-        preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
-        found = collect_statements(
-            preferences, cast(Transform, model.transform), model.length_power, np.ones(len(heard), np.bool_)
+        active_codes = np.flatnonzero(preferences.active_experts)
+        preferences = preferences.with_experts(preferences.experts.take(active_codes).tolist())
+        statements = collect_statements(
+            preferences,
+            cast(Transform, model.transform),
+            model.length_power,
+            np.ones(len(active_codes), np.bool_),
         )
         row = np.full(len(preferences.index.items), -1, np.int64)
         row[examples.rows] = np.arange(len(examples))
-        found = found.select_entries(np.flatnonzero(row[found.slot] >= 0))
+        statements = statements.select_entries(np.flatnonzero(row[statements.slot] >= 0))
         experts = {
             "experts": preferences.experts.tolist(),
             "rows": count_rows_by_expert(preferences).tolist(),
         }
         columns = {
-            "expert": narrow_integers(found.expert),
-            "row": narrow_integers(row[found.slot]),
-            "listed": found.listed,
-            "above": found.above,
-            "below": found.below,
+            "expert": narrow_integers(statements.expert),
+            "row": narrow_integers(row[statements.slot]),
+            "listed": statements.listed,
+            "above": statements.above,
+            "below": statements.below,
         }
         return PreparedArrays(part.about | experts, part.arrays | columns)
 
@@ -155,10 +158,10 @@ class PreferenceShards:
         examples, arrays = read_examples(part), part.arrays
         slot = arrays["row"].astype(np.int64)
         query = examples.labels.index.query_of_slot[slot]
-        found = ExpertStatements(
+        statements = ExpertStatements(
             codes[arrays["expert"]], query, slot, arrays["listed"], arrays["above"], arrays["below"]
         )
-        return found.select_entries(np.flatnonzero(found.expert >= 0)), examples
+        return statements.select_entries(np.flatnonzero(statements.expert >= 0)), examples
 
     def read_training_statements(self, part: PreparedArrays) -> tuple[ExpertStatements, Examples]:
         """The statements of a training shard, experts numbered as in the model, without excluded experts."""
@@ -173,12 +176,12 @@ class PreferenceShards:
         def make_potentials() -> PreparedArrays:
             part = self.load_statements(shards, number)
             if shards is self.train:
-                found, examples = self.read_training_statements(part)
-                mine = model._build_potentials(found, examples, len(examples))
+                statements, examples = self.read_training_statements(part)
+                mine = model._build_potentials(statements, examples, len(examples))
             else:
-                found, examples = self._read_statements(part, groups)
+                statements, examples = self._read_statements(part, groups)
                 count = model._count_groups()
-                mine = build_potentials(found, np.arange(count), count, examples.rows, len(examples))
+                mine = build_potentials(statements, np.arange(count), count, examples.rows, len(examples))
             arrays = {name: part.arrays[name] for name in ("grades", "starts", "weight")}
             values = {"first": mine.starts, "group": narrow_integers(mine.group), "values": mine.values}
             return PreparedArrays({}, arrays | values)

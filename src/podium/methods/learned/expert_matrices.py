@@ -59,7 +59,7 @@ def build_expert_matrices(
     starts, rows = segments.gather_segments(lists.starts, which)
     keys = np.union1d(list_key, vote_key)
     ends = np.append(keys, np.iinfo(np.int64).max)
-    found = PreferenceMatrices(
+    matrices = PreferenceMatrices(
         slots=preferences.index.starts,
         query=keys // width,
         list_starts=np.searchsorted(list_key, ends),
@@ -73,7 +73,7 @@ def build_expert_matrices(
         loser=votes.loser[cast],
         strength=np.where(votes.tie[cast], 0.0, votes.weight[cast]),
     )
-    return ExpertMatrices(found, keys % width)
+    return ExpertMatrices(matrices, keys % width)
 
 
 def _sort_keys(query: I8, group: I8, width: int) -> tuple[I8, I8]:

@@ -90,9 +90,11 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
         self, preferences: Preferences, features: Features | None
     ) -> tuple[F8, ExpertFeatures]:
         """Columns by expert, consensus columns, item features; and the tables by expert behind them."""
-        found = self._build_expert_features(preferences)
+        expert_features = self._build_expert_features(preferences)
         items = self._align_item_features(preferences, features)
-        return np.concatenate([*found.own, found.compute_consensus(preferences.index), items], axis=1), found
+        return np.concatenate(
+            [*expert_features.own, expert_features.compute_consensus(preferences.index), items], axis=1
+        ), expert_features
 
     def _align_item_features(self, preferences: Preferences, features: Features | None) -> F8:
         index, names = preferences.index, self.features_
@@ -100,19 +102,22 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
             return np.zeros((len(index.items), 0))
         Features.require(features, names, self.name)
         assert features is not None
-        found = features.align(index)
-        if len(found) and np.isnan(found).all():
+        values = features.align(index)
+        if len(values) and np.isnan(values).all():
             warnings.warn(
                 "none of these items has item features, so all of them count as 0; query and item ids are compared "
                 "exactly, case and type included",
                 PodiumWarning,
                 stacklevel=2,
             )
-        return normalize_by_query(index.starts, found, "deviation")
+        return normalize_by_query(index.starts, values, "deviation")
 
-    def _build_tree_columns(self, preferences: Preferences, found: ExpertFeatures, values: F8) -> F8:
+    def _build_tree_columns(
+        self, preferences: Preferences, expert_features: ExpertFeatures, values: F8
+    ) -> F8:
         return np.concatenate(
-            (values, standardize_by_query(preferences.index, np.stack(found.spread, axis=1))[0]), axis=1
+            (values, standardize_by_query(preferences.index, np.stack(expert_features.spread, axis=1))[0]),
+            axis=1,
         )
 
     # -- learning --------------------------------------------------------------------------------------------
@@ -122,7 +127,7 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
         self.depth_ = float(max(2, ranks.max(initial=0)))
         self.features_ = [] if training.features is None else list(training.features.names)
         self.grown_: list[str] = []
-        values, found = self._build_columns(training.preferences, training.features)
+        values, expert_features = self._build_columns(training.preferences, training.features)
         check, held = None, training.validation
         if held is not None:
             held_values = self._build_columns(held.preferences, held.features)[0]
@@ -132,7 +137,7 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
         scorer = fit_scorer(self, task)
         scorer.store_in(self)
         if self.trees and self.scorer == "lambdarank":
-            columns = self._build_tree_columns(training.preferences, found, values)
+            columns = self._build_tree_columns(training.preferences, expert_features, values)
             self._grow_trees(scorer, task, columns[rows])
 
     def _grow_trees(self, scorer: FeatureScorer, task: LearningTask, rows: F8) -> None:
@@ -159,31 +164,33 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
     # -- scoring ---------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8 | Outcome:
-        values, found = self._build_columns(preferences, features)
+        values, expert_features = self._build_columns(preferences, features)
         scores = FeatureScorer.from_model(self).compute_scores(values)
         if not self.grown_:
             return scores
         from podium.learning import trees
 
-        rows = self._build_tree_columns(preferences, found, values)
+        rows = self._build_tree_columns(preferences, expert_features, values)
         grown = np.mean([trees.predict_trees(text, rows) for text in self.grown_], axis=0)
         return np.asarray(scores / self.unit_ + grown)
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
         if not self.explains_exactly:
             return None
-        found, n, weights = (
+        expert_features, n, weights = (
             self._build_expert_features(one),
             len(self.experts_),
             FeatureScorer.from_model(self).linear_weights,
         )
-        own = weights[: len(found.own) * n].reshape(len(found.own), n)
-        common, last = np.split(weights[len(found.own) * n :], [len(found.shared)])
-        *_, spread = standardize_by_query(one.index, np.stack([t.sum(axis=1) for t in found.shared], axis=1))
+        own = weights[: len(expert_features.own) * n].reshape(len(expert_features.own), n)
+        common, last = np.split(weights[len(expert_features.own) * n :], [len(expert_features.shared)])
+        *_, spread = standardize_by_query(
+            one.index, np.stack([t.sum(axis=1) for t in expert_features.shared], axis=1)
+        )
         parts: dict[Id, F8] = {}
         for k, expert in enumerate(self.experts_):
-            total = sum(table[:, k] * w[k] for table, w in zip(found.own, own, strict=True))
-            for c, table in enumerate(found.shared):
+            total = sum(table[:, k] * w[k] for table, w in zip(expert_features.own, own, strict=True))
+            for c, table in enumerate(expert_features.shared):
                 centre = standardize_by_query(one.index, table[:, k : k + 1])[1][:, 0]
                 total = total + common[c] * (table[:, k] - centre) / spread[:, c]
             parts[expert] = np.asarray(total)

@@ -60,14 +60,14 @@ def find_fitted_queries(model: Any, labels: Labels) -> B1 | None:
     if kept is None:
         return None if model.tags.supervised else np.zeros(len(labels), np.bool_)
     known = {int(row[0]): row[1:][row[1:] > 0] for row in np.asarray(kept, np.uint64)}
-    found = np.zeros(len(labels), np.bool_)
+    fitted_queries = np.zeros(len(labels), np.bool_)
     index = labels.index
     for code, query in enumerate(index.queries):
         items = known.get(_digest_ids(query))
         if items is not None:
             mine = index.items.take(np.arange(index.starts[code], index.starts[code + 1])).tolist()
-            found[code] = not {_digest_ids(query, item) for item in mine}.isdisjoint(items.tolist())
-    return found
+            fitted_queries[code] = not {_digest_ids(query, item) for item in mine}.isdisjoint(items.tolist())
+    return fitted_queries
 
 
 def _digest_ids(*ids: Id) -> int:

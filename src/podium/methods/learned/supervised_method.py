@@ -57,8 +57,8 @@ class SupervisedAggregator(Aggregator):
         """
         check_forms(self, preferences)
         # an expert without preferences here is not trained on, even if a larger table named it
-        heard = np.flatnonzero(preferences.active_experts)
-        preferences = preferences.with_experts(preferences.experts.take(heard).tolist())
+        active_codes = np.flatnonzero(preferences.active_experts)
+        preferences = preferences.with_experts(preferences.experts.take(active_codes).tolist())
         held = held_examples = None
         if validation is not None:
             check_features(self, validation.features)
@@ -100,8 +100,8 @@ class SupervisedAggregator(Aggregator):
         self, preferences: Preferences, weights: F8, features: Features | None
     ) -> Outcome:
         self._check_fitted()
-        found = self._score(preferences, features)
-        return found if isinstance(found, Outcome) else Outcome(found)
+        result = self._score(preferences, features)
+        return result if isinstance(result, Outcome) else Outcome(result)
 
     def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         self._check_fitted()

@@ -77,8 +77,8 @@ def build_svd_columns(
     )
     m, out = grouped.matrices, []
     if components == 1:
-        found = compute_leading_vectors(m) if device == "cpu" else _compute_leading_on_device(m, device)
-        u, v, sigma = found.u[:, None], found.v[:, None], found.sigma[:, None]
+        vectors = compute_leading_vectors(m) if device == "cpu" else _compute_leading_on_device(m, device)
+        u, v, sigma = vectors.u[:, None], vectors.v[:, None], vectors.sigma[:, None]
     else:
         u, v, sigma = compute_singular_vectors(m, components)
     if scaled:

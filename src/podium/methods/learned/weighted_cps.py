@@ -119,8 +119,8 @@ class WeightedCps(SupervisedAggregator):
     def _learn(self, training: Training) -> None:
         places = _example_places(training, len(self.experts_))
         choices = StageChoices.from_training(training, places, self.distance, self.normalize)
-        found = self._minimize_loss(choices, training.progress)
-        self.theta_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
+        theta = self._minimize_loss(choices, training.progress)
+        self.theta_: dict[Id, float] = dict(zip(self.experts_, theta.tolist(), strict=True))
 
     def _minimize_loss(self, choices: StageChoices, progress: Progress) -> F8:
         from scipy.optimize import minimize
@@ -133,7 +133,7 @@ class WeightedCps(SupervisedAggregator):
             progress(done, self.max_iterations, "learning")
 
         width = choices.values.shape[1]
-        found = minimize(
+        solution = minimize(
             choices.compute_loss,
             np.zeros(width),
             args=(self.l2,),
@@ -143,8 +143,8 @@ class WeightedCps(SupervisedAggregator):
             callback=report_progress,
             options={"maxiter": self.max_iterations, "ftol": 1e-13, "gtol": 1e-8, "maxfun": 10**9},
         )
-        self.converged_, self.iterations_ = bool(found.status == 0), int(found.nit)
-        return np.asarray(found.x, np.float64)
+        self.converged_, self.iterations_ = bool(solution.status == 0), int(solution.nit)
+        return np.asarray(solution.x, np.float64)
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return stage_costs(preferences, self.distance)

@@ -91,9 +91,9 @@ class WeightedRule(SupervisedAggregator):
         task = training.build_task(self._build_example_values)
         prior = WeightPrior(np.ones(len(self.experts_)), nonnegative=True)
         scorer = fit_scorer(ScorerSettings(), task, plan=self.plan, prior=prior)
-        found = scorer.linear_weights
-        mean = float(found.mean()) or 1.0
-        self.weights_: dict[Id, float] = dict(zip(self.experts_, (found / mean).tolist(), strict=True))
+        weights = scorer.linear_weights
+        mean = float(weights.mean()) or 1.0
+        self.weights_: dict[Id, float] = dict(zip(self.experts_, (weights / mean).tolist(), strict=True))
         self.passes_ = scorer.passes_
 
     def _build_example_values(self, training: Training) -> F8:
@@ -108,13 +108,13 @@ class WeightedRule(SupervisedAggregator):
         )
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
-        weights, rule, found = select_weights(self.weights_, match_experts(self, one)), self._make_rule(), {}
+        weights, rule, parts = select_weights(self.weights_, match_experts(self, one)), self._make_rule(), {}
         for code, expert in enumerate(one.experts):
             if one.active_experts[code]:
                 alone = np.zeros(len(weights))
                 alone[code] = weights[code]
-                found[expert] = rule._compute_raw_outcome(one, alone, None).scores
-        return found
+                parts[expert] = rule._compute_raw_outcome(one, alone, None).scores
+        return parts
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -194,11 +194,11 @@ class WeightedKemeny(SupervisedAggregator):
 
     def _learn(self, training: Training) -> None:
         if self.agreement == "tau":
-            found = _agreement_in_pairs(training.preferences, training.examples)
+            agreement = _agreement_in_pairs(training.preferences, training.examples)
         else:
-            found = _mean_ndcg(training)
+            agreement = _mean_ndcg(training)
         training.progress(1, 1, "weighing experts")
-        self.weights_: dict[Id, float] = dict(zip(self.experts_, found.tolist(), strict=True))
+        self.weights_: dict[Id, float] = dict(zip(self.experts_, agreement.tolist(), strict=True))
 
     def _make_rule(self) -> Kemeny:
         return Kemeny(method=self.method, exact_limit=self.exact_limit, most_nodes=self.most_nodes)
@@ -275,7 +275,7 @@ def _mean_ndcg(training: Training) -> F8:
     labels, rows = examples.labels, examples.rows
     useful = np.zeros(len(labels.index), np.bool_)
     useful[examples.find_useful_queries()] = True
-    found = np.zeros(len(given.experts))
+    means = np.zeros(len(given.experts))
     for code, expert in enumerate(given.experts):
         one = given.with_experts([expert])
         scores = Copeland().aggregate(one).scores[rows]
@@ -285,10 +285,10 @@ def _mean_ndcg(training: Training) -> F8:
         place[order] = np.arange(len(rows))
         silent = one.unranked_slots(np.ones(1, np.bool_))
         spoken = np.ones(len(rows), np.bool_) if silent is None else ~silent[rows]
-        heard = np.zeros(len(labels.index), np.bool_)
-        heard[labels.index.query_of_slot[spoken]] = True
-        which = np.flatnonzero(useful & heard)
+        is_covered = np.zeros(len(labels.index), np.bool_)
+        is_covered[labels.index.query_of_slot[spoken]] = True
+        which = np.flatnonzero(useful & is_covered)
         values = measure([parse("ndcg:exp")], Consensus.from_scores(labels.index, -place), labels, which)[0]
         weight = examples.weight[which]
-        found[code] = float(values @ weight) / max(float(weight.sum()), TINY)
-    return found
+        means[code] = float(values @ weight) / max(float(weight.sum()), TINY)
+    return means

@@ -55,5 +55,5 @@ def find_engine(name: str) -> Engine:
         raise ParameterError(
             f"the engine {name} needs {library}, which is not installed; pip install 'podium-rank[{name}]'"
         )
-    found: Engine = module.run
-    return found
+    engine: Engine = module.run
+    return engine

@@ -71,8 +71,8 @@ class ComputationPool:
             result, error = None, None
             try:
                 # the library reports overflow as an error, or the response has null
-                with capture_warnings() as heard, np.errstate(all="ignore"):
-                    result = work(), heard
+                with capture_warnings() as messages, np.errstate(all="ignore"):
+                    result = work(), messages
             except BaseException as problem:
                 error = problem
             with contextlib.suppress(RuntimeError):  # the server has stopped in the meantime

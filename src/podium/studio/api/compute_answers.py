@@ -37,15 +37,15 @@ def answer_aggregate(given: request_models.AggregateRequest, state: Any) -> Docu
     preferences = build_preferences(given, limits)
     check_work(limits, preferences, method)
     consensus = method.aggregate(preferences, build_features(given.features, limits), ties=given.ties)
-    found = consensus.diagnostics
+    diagnostics = consensus.diagnostics
     return {
         "results": list(_iterate_rankings(consensus, given.top)),
         "weights": _list_weights(consensus),
         "diagnostics": {
-            "converged": bool(found.converged),
-            "iterations": found.iterations,
-            "objective": found.objective,
-            "notes": list(found.notes),
+            "converged": bool(diagnostics.converged),
+            "iterations": diagnostics.iterations,
+            "objective": diagnostics.objective,
+            "notes": list(diagnostics.notes),
         },
         "method": method_document(method),
         "fingerprint": preferences.fingerprint,
@@ -108,25 +108,25 @@ def _evaluate_result(
     from podium.evaluate import evaluate as evaluated
 
     result = consensus.with_ties(given.ties, single=given.ties == "trec")
-    found = evaluated(result, labels, given.metrics, queries=given.queries)
+    evaluation = evaluated(result, labels, given.metrics, queries=given.queries)
     return {
         "name": str(expert) if method is None else repr(method),
         "kind": "expert" if method is None else "method",
         "expert": expert,
         "method": None if method is None else method_document(method),
-        "mean": found.mean(),
-        "queries": len(found),
-        "missing": found.missing,
-        "unlabelled": found.unlabelled,
-        "per_query": _list_query_values(found) if given.per_query else None,
+        "mean": evaluation.mean(),
+        "queries": len(evaluation),
+        "missing": evaluation.missing,
+        "unlabelled": evaluation.unlabelled,
+        "per_query": _list_query_values(evaluation) if given.per_query else None,
     }
 
 
-def _list_query_values(found: Evaluation) -> list[Document]:
-    names = [str(m) for m in found.metrics]
+def _list_query_values(evaluation: Evaluation) -> list[Document]:
+    names = [str(m) for m in evaluation.metrics]
     return [
-        {"query": query, "values": dict(zip(names, found.values[:, i].tolist(), strict=True))}
-        for i, query in enumerate(found.queries)
+        {"query": query, "values": dict(zip(names, evaluation.values[:, i].tolist(), strict=True))}
+        for i, query in enumerate(evaluation.queries)
     ]
 
 
@@ -140,8 +140,8 @@ def answer_explain(given: request_models.ExplainRequest, state: Any) -> Document
     check_work(limits, preferences, method)
     features = build_features(given.features, limits)
     query = _resolve_query(given.query, preferences)
-    found = explained(method, preferences, query, given.item, over=given.over, features=features)
-    return found.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}
+    explanation = explained(method, preferences, query, given.item, over=given.over, features=features)
+    return explanation.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}
 
 
 def _resolve_query(given: Id | None, preferences: Preferences) -> Id:
@@ -166,11 +166,11 @@ def answer_leaderboard(given: request_models.LeaderboardRequest, state: Any) -> 
     board = made(preferences, settings=LeaderboardSettings(**settings))
     top = given.top if "top" in given.model_fields_set else None
     stop, why = board.stopping(top=top)
-    asked = board.next(given.next, top=top) if given.next else []
+    proposals = board.next(given.next, top=top) if given.next else []
     return board.to_dict() | {
         "stop": bool(stop),
         "reason": why,
-        "next": [vars(p) for p in asked],
+        "next": [vars(p) for p in proposals],
         "fingerprint": preferences.fingerprint,
     }
 
@@ -184,5 +184,5 @@ def answer_annotators(given: request_models.AnnotatorsRequest, state: Any) -> Do
     preferences = build_preferences(given, limits)
     check_work(limits, preferences)
     labels = None if given.labels is None else build_labels(given.labels, limits)
-    found = known(preferences, method.aggregate(preferences), labels=labels, level=given.level)
-    return found.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}
+    annotators = known(preferences, method.aggregate(preferences), labels=labels, level=given.level)
+    return annotators.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}

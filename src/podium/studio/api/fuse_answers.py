@@ -33,11 +33,11 @@ def parse_fuse_request(body: bytes) -> request_models.FuseRequest:
     """Parse the request. Plain lists of strings, by far the most frequent case, are checked directly."""
     if b"\\" not in body and body.count(b'"lists"') == 1:
         try:
-            found = from_json(body, allow_inf_nan=False)
+            document = from_json(body, allow_inf_nan=False)
         except ValueError:
-            found = None  # the error is reported below
-        if type(found) is dict and found.keys() == _LISTS:
-            lists = found["lists"]
+            document = None  # the error is reported below
+        if type(document) is dict and document.keys() == _LISTS:
+            lists = document["lists"]
             if (
                 type(lists) is list
                 and set(map(type, lists)) == {list}

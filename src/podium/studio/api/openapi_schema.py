@@ -58,19 +58,19 @@ def _build_content(model: type[BaseModel], description: str) -> dict[str, Any]:
 def build_openapi(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document; built once."""
     if app.openapi_schema is None:
-        found = get_openapi(
+        document = get_openapi(
             title=app.title, version=app.version, summary=app.summary, description=ABOUT, routes=app.routes
         )
         template = "#/components/schemas/{model}"
         modes = ((MODELS, "validation"), (ANSWERS, "serialization"))
         every = [(m, cast("JsonSchemaMode", mode)) for models, mode in modes for m in models]
         _, schemas = models_json_schema(every, ref_template=template)
-        components = found.setdefault("components", {})
+        components = document.setdefault("components", {})
         components["schemas"] = dict(sorted(schemas["$defs"].items()))
         if app.state.settings.token_hash is not None:
             components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-            found["security"] = [{"token": []}]
-        app.openapi_schema = found
+            document["security"] = [{"token": []}]
+        app.openapi_schema = document
     return app.openapi_schema
 
 

@@ -43,13 +43,13 @@ FORMS = ("rankings", "ratings", "lists", "votes")
 def parse_request(model: type[M], body: bytes) -> M:
     """Parse the request, or refuse it and name the invalid field."""
     try:
-        found = model.model_validate_json(body)
+        request = model.model_validate_json(body)
     except ValidationError as error:
         raise _build_refusal(error) from None
     twice = any(body.count(name) > 1 for name in request_models.quote_field_names(model))
     if twice or b"\\" in body or b"{" in body[1:]:
         check_repeated_keys(body)
-    return found
+    return request
 
 
 def _build_refusal(error: ValidationError) -> RequestRefused:

@@ -50,29 +50,29 @@ def _build_form(c: ViewContext, chosen: Sequence[str], metric: str) -> dict[str,
 @register_view("methods", "Methods", 30)
 def build_methods_view(c: ViewContext) -> View:
     """Compare any methods, as in a report."""
-    chosen, metrics, found = _gather_comparison(c)
-    part = build_section(found, "methods")
+    chosen, metrics, inputs = _gather_comparison(c)
+    part = build_section(inputs, "methods")
     more = _build_form(c, chosen, metrics[0])
-    more |= {"names": list(found.results), "comparison": found.comparison is not None}
-    if found.comparison is None:
-        alike = found.compute_similarity()
-        document = {"methods": list(found.results), "agreement": float(alike.mean())}
-        rows = [(q, v) for q, v in zip(found.preferences.queries, alike.tolist(), strict=True)]
+    more |= {"names": list(inputs.results), "comparison": inputs.comparison is not None}
+    if inputs.comparison is None:
+        alike = inputs.compute_similarity()
+        document = {"methods": list(inputs.results), "agreement": float(alike.mean())}
+        rows = [(q, v) for q, v in zip(inputs.preferences.queries, alike.tolist(), strict=True)]
         head = ["query", "mean RBO of the methods"]
         return View(part.title, document, head, rows, part.blocks, "methods.html", more)
-    document = found.comparison.to_dict() | {"curves": [dataclasses.asdict(line) for line in found.lines]}
-    head, rows = tabulate_rows(found.comparison.rows)
+    document = inputs.comparison.to_dict() | {"curves": [dataclasses.asdict(line) for line in inputs.lines]}
+    head, rows = tabulate_rows(inputs.comparison.rows)
     return View(part.title, document, head, rows, part.blocks, "methods.html", more)
 
 
 @register_view("differences", "Differences", 40, applies=lambda data: data.labels is not None)
 def build_differences_view(c: ViewContext) -> View:
     """Compare two methods per query; by default the best one and the baseline."""
-    chosen, metrics, found = _gather_comparison(c)
-    if found.comparison is None:
+    chosen, metrics, inputs = _gather_comparison(c)
+    if inputs.comparison is None:
         raise ParameterError("there are no labels for these queries, so methods cannot be compared per query")
-    metric, whole = metrics[0], found.comparison
-    a, b = _select_two_methods(c, found)
+    metric, whole = metrics[0], inputs.comparison
+    a, b = _select_two_methods(c, inputs)
     chosen_two = {b: whole.evaluations[b], a: whole.evaluations[a]}
     how: Any = {"test": whole.test, "level": whole.level, "rounds": whole.rounds, "seed": whole.seed}
     two = compare_evaluations(chosen_two, [metric], baseline=b, **how)
@@ -115,13 +115,13 @@ def _build_blocks(
     return [*blocks, ReportTable(Grid(head, lines, 1, f"{metric}: {counts}"), SHOWN)]
 
 
-def _select_two_methods(c: ViewContext, found: ReportInputs) -> tuple[str, str]:
-    assert found.comparison is not None
-    names = list(found.comparison.evaluations)
+def _select_two_methods(c: ViewContext, inputs: ReportInputs) -> tuple[str, str]:
+    assert inputs.comparison is not None
+    names = list(inputs.comparison.evaluations)
     if len(names) < 2:
         raise ParameterError("there is only one method; choose two to compare")
-    a = c.get_value("a", found.best_method)
-    b = c.get_value("b") or next(n for n in [found.comparison.baseline, *names] if n != a)
+    a = c.get_value("a", inputs.best_method)
+    b = c.get_value("b") or next(n for n in [inputs.comparison.baseline, *names] if n != a)
     for name in (a, b):
         if name not in names:
             raise ParameterError(f"{name[:100]!r} is not among the methods; choose from {', '.join(names)}")

@@ -21,9 +21,9 @@ __all__ = ["build_annotators_view", "build_experts_view", "build_leaderboard_vie
 @register_view("experts", "Experts", 70)
 def build_experts_view(c: ViewContext) -> View:
     """Agreement of experts, leave-one-out effects, and their weights in fitted models."""
-    found = c.collect_inputs()
-    diagnosis = found.diagnosis
-    blocks = list(build_section(found, "experts").blocks)
+    inputs = c.collect_inputs()
+    diagnosis = inputs.diagnosis
+    blocks = list(build_section(inputs, "experts").blocks)
     weights = _build_weight_blocks(c)
     if diagnosis is None:
         names = c.data.preferences.experts.tolist()
@@ -31,7 +31,7 @@ def build_experts_view(c: ViewContext) -> View:
         head, rows = ["expert"], [(n,) for n in names]
         if len(names) < 2:
             blocks = ["There is only one expert; agreement cannot be measured."]
-        elif found.crowd is not None:
+        elif inputs.crowd is not None:
             blocks = ["See the annotators view."]
         else:
             blocks = ["There are too many experts for a diagnosis of each."]
@@ -65,15 +65,16 @@ def build_leaderboard_view(c: ViewContext) -> View:
         raise ParameterError("no leaderboard for these data; it needs repeated votes on the same items")
     top = c.get_whole_number("top", 0, 0, len(board.rows)) or None
     count = c.get_whole_number("count", 10, 1, 1000)
-    asked = board.next(count, top=top) if len(board.rows) > 1 else []
+    proposals = board.next(count, top=top) if len(board.rows) > 1 else []
     stop, words = board.stopping(top=top)
     head, rows = tabulate_rows(board.rows)
     lines = tuple(
-        (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}") for p in asked
+        (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}")
+        for p in proposals
     )
     names = ("first", "second", "information (nats)", "chance of first", "votes so far")
     next_ = ReportTable(Grid(names, lines, 2, "What to compare next"), 100)
-    document = board.to_dict() | {"next": [dataclasses.asdict(p) for p in asked]}
+    document = board.to_dict() | {"next": [dataclasses.asdict(p) for p in proposals]}
     document |= {"stop": stop, "stopping": words}
     blocks = [*build_section(c.collect_inputs(), "leaderboard").blocks[:2], next_]
     checks = [(WORDS[k.verdict], k.name, k.text) for k in board.checks]
@@ -85,13 +86,13 @@ def build_leaderboard_view(c: ViewContext) -> View:
 @register_view("annotators", "Annotators", 90, applies=lambda data: "annotators" in data.kinds)
 def build_annotators_view(c: ViewContext) -> View:
     """The quality of every annotator, with reasons."""
-    found = c.collect_inputs()
-    if found.crowd is None:
+    inputs = c.collect_inputs()
+    if inputs.crowd is None:
         check_pairs(c.work.settings.limits, c.data.preferences)
         raise ParameterError(
             "no annotators in these data; this needs votes, or ratings on a short scale, of three or more people"
         )
-    head, rows = tabulate_rows(found.crowd.rows)
-    document = {"lines": list(found.crowd.lines), "rows": [dict(zip(head, r, strict=True)) for r in rows],
-                "effective": found.crowd.effective}  # fmt: skip
-    return View("Annotators", document, head, rows, build_section(found, "annotators").blocks)
+    head, rows = tabulate_rows(inputs.crowd.rows)
+    document = {"lines": list(inputs.crowd.lines), "rows": [dict(zip(head, r, strict=True)) for r in rows],
+                "effective": inputs.crowd.effective}  # fmt: skip
+    return View("Annotators", document, head, rows, build_section(inputs, "annotators").blocks)

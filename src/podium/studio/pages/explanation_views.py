@@ -29,7 +29,7 @@ SHOWN = 50  # ranks on the page
 
 def _parse_factors(c: ViewContext, experts: Ids) -> dict[Id, float]:
     """The expert weights in the URL; 1 by default."""
-    found: dict[Id, float] = {}
+    factors: dict[Id, float] = {}
     for name, text in c.asked:
         if not name.startswith(MARK) or not text.strip():
             continue
@@ -40,8 +40,8 @@ def _parse_factors(c: ViewContext, experts: Ids) -> dict[Id, float]:
             value = math.nan
         if not 0 <= value <= LARGEST:
             raise ParameterError(f"a weight is {text[:50]!r}; accepted: numbers from 0 to {LARGEST:g}")
-        found[expert] = value
-    return {e: v for e, v in found.items() if v != 1.0}
+        factors[expert] = value
+    return {e: v for e, v in factors.items() if v != 1.0}
 
 
 def _apply_factors(c: ViewContext, method: Aggregator, factors: Mapping[Id, float]) -> Aggregator:
@@ -117,19 +117,24 @@ def build_why_view(c: ViewContext) -> View:
     texts = item_texts(r.item for r in places)
     by_text = {text: item for item, text in texts.items()}
     item, over = _resolve_item(c, "item", by_text, q), _resolve_item(c, "over", by_text, q)
-    told = explain(method, c.data.preferences, q, item, over=over, features=c.select_features(method))
+    explanation = explain(method, c.data.preferences, q, item, over=over, features=c.select_features(method))
     ranked = build_rank_view(c)
-    document = {**told.to_dict(), "weights": ranked.document["weights"], "ranking": ranked.document["rows"]}
+    document = {
+        **explanation.to_dict(),
+        "weights": ranked.document["weights"],
+        "ranking": ranked.document["rows"],
+    }
     can = method.tags.weighted or isinstance(getattr(method, "weights_", None), Mapping)
     more = {
-        "spec": spec, "query": id_text(q, c.data.preferences.queries), "item": texts[told.item.item],
-        "over": "" if told.over is None else texts[told.over.item], "items": list(by_text)[:500],
-        "lines": told.lines, "sliders": _build_sliders(c, q, factors) if can else [], "words": ranked.document["text"],
+        "spec": spec, "query": id_text(q, c.data.preferences.queries), "item": texts[explanation.item.item],
+        "over": "" if explanation.over is None else texts[explanation.over.item], "items": list(by_text)[:500],
+        "lines": explanation.lines, "sliders": _build_sliders(c, q, factors) if can else [],
+        "words": ranked.document["text"],
         "ranking": ranked.document["rows"], "total": len(places), "methods": c.methods(), "models": c.models(),
         "left": c.build_link("query", ("q", id_text(q, c.data.preferences.queries)), ("m", spec)),
     }  # fmt: skip
-    title = f"Why {told.item.item} has rank {told.item.rank} for {q}"
-    return View(title, document, HEAD, ranked.rows, _build_blocks(told), "why.html", more)
+    title = f"Why {explanation.item.item} has rank {explanation.item.rank} for {q}"
+    return View(title, document, HEAD, ranked.rows, _build_blocks(explanation), "why.html", more)
 
 
 def _resolve_item(c: ViewContext, name: str, by_text: Mapping[str, Id], q: Id) -> Id | None:
@@ -144,10 +149,10 @@ def _resolve_item(c: ViewContext, name: str, by_text: Mapping[str, Id], q: Id) -
 def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[dict[str, Any]]:
     """The experts active on the query, those that rank most items first, then by name."""
     one = c.data.preferences.select([q])
-    said = [0] * len(one.experts)
+    counts = [0] * len(one.experts)
     for e in one.lists.expert[one.lists.list_of_row].tolist() + one.comparisons.expert.tolist():
-        said[e] += 1
-    most = sorted((e for e in range(len(said)) if said[e]), key=lambda e: -said[e])[:SLIDERS]
+        counts[e] += 1
+    most = sorted((e for e in range(len(counts)) if counts[e]), key=lambda e: -counts[e])[:SLIDERS]
     names = sorted((one.experts[e] for e in most), key=lambda e: natural_sort_key(str(e)))
     return [
         {"name": MARK + id_text(e, one.experts), "label": str(e), "value": f"{factors.get(e, 1.0):g}"}
@@ -155,12 +160,12 @@ def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[d
     ]
 
 
-def _build_blocks(told: Explanation) -> list[Block]:
+def _build_blocks(explanation: Explanation) -> list[Block]:
     how = "score minus the score without the expert"
-    if told.exact:
-        how = f"adds up to the {'score' if told.over is None else 'difference'}"
-    grid = told.grid(unlisted="not listed", votes="{:g} for, {:g} against")
+    if explanation.exact:
+        how = f"adds up to the {'score' if explanation.over is None else 'difference'}"
+    grid = explanation.grid(unlisted="not listed", votes="{:g} for, {:g} against")
     return [
-        Figure("contributions", told.chart(), f"{told.lines[0]}. Per expert: {how}."),
-        ReportTable(replace(grid, title=f"Contributions, {told.method}"), 100),
+        Figure("contributions", explanation.chart(), f"{explanation.lines[0]}. Per expert: {how}."),
+        ReportTable(replace(grid, title=f"Contributions, {explanation.method}"), 100),
     ]

@@ -24,8 +24,8 @@ def compute_consensus(c: ViewContext, spec: str) -> Consensus:
     def compute() -> Consensus:
         method = c.work.method(spec)
         check_pairs(c.work.settings.limits, c.data.preferences, method)
-        found: Consensus = method.aggregate(c.data.preferences, c.select_features(method))
-        return found
+        consensus: Consensus = method.aggregate(c.data.preferences, c.select_features(method))
+        return consensus
 
     result: Consensus = c.wait(c.work.result((c.data.fingerprint, spec), compute))
     return result
@@ -45,8 +45,8 @@ def build_fuse_view(c: ViewContext) -> View:
         "notes": list(d.notes),
     }
     rows = list(itertools.islice(_iterate_rows(result), MOST))
-    told = [dict(zip(HEAD, r, strict=True)) for r in rows]
-    document = {**about, "complete": len(rows) == len(result.order), "rows": told}
+    records = [dict(zip(HEAD, r, strict=True)) for r in rows]
+    document = {**about, "complete": len(rows) == len(result.order), "rows": records}
     links = {
         str(q): c.build_link("query", ("q", id_text(q, result.queries)), ("m", spec))
         for q in result.queries[:SHOWN]

@@ -34,24 +34,24 @@ def build_jobs_view(c: ViewContext) -> View:
     return View("Jobs and models", document, HEAD, rows, (), "jobs.html", more)
 
 
-def _format_job_row(found: Job) -> tuple[Any, ...]:
-    said = "; ".join(f"{k}={v}" for k, v in found.settings.items() if v not in ([], None))
-    model = found.result.get("model", "") if isinstance(found.result, dict) else ""
-    return found.id, found.kind, found.state, round(found.share, 3), found.words, said, found.tries, model
+def _format_job_row(job: Job) -> tuple[Any, ...]:
+    settings = "; ".join(f"{k}={v}" for k, v in job.settings.items() if v not in ([], None))
+    model = job.result.get("model", "") if isinstance(job.result, dict) else ""
+    return job.id, job.kind, job.state, round(job.share, 3), job.words, settings, job.tries, model
 
 
 @register_view("job", within="jobs")
 def build_job_view(c: ViewContext) -> View:
     """The result of one job."""
-    found = c.work.store.job(c.get_value("job"))
-    if found.project != c.project.id:
-        found = c.work.store.job("")  # jobs of other projects are not shown here
-    document = found.result.get("document") if isinstance(found.result, dict) else None
-    blocks: list[Block] = [found.words or found.state]
-    if found.kind == "tune" and document is not None:
+    job = c.work.store.job(c.get_value("job"))
+    if job.project != c.project.id:
+        job = c.work.store.job("")  # jobs of other projects are not shown here
+    document = job.result.get("document") if isinstance(job.result, dict) else None
+    blocks: list[Block] = [job.words or job.state]
+    if job.kind == "tune" and document is not None:
         blocks = tuning_blocks(document)
-    if found.kind == "fit" and document is not None and document.get("held_out"):
+    if job.kind == "fit" and document is not None and document.get("held_out"):
         blocks += tuning_blocks({"cross-validated on held-out queries": document["held_out"]["rows"]})
-    row = _format_job_row(found)
-    return View(f"Job: {found.kind}", {**dict(zip(HEAD, row, strict=True)), "document": document}, HEAD, [row], blocks,
-                "job.html", {"job": found, "model": row[-1]})  # fmt: skip
+    row = _format_job_row(job)
+    return View(f"Job: {job.kind}", {**dict(zip(HEAD, row, strict=True)), "document": document}, HEAD, [row], blocks,
+                "job.html", {"job": job, "model": row[-1]})  # fmt: skip

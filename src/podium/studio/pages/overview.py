@@ -15,7 +15,7 @@ def describe_data(data: ProjectData) -> dict[str, str]:
     """A description of the input."""
     p = data.preferences
     cells = int(p.index.sizes.sum()) * len(p.experts)
-    found = {
+    facts = {
         "queries": f"{len(p):,}",
         "items": f"{len(p.index.items):,}",
         "experts": f"{len(p.experts):,}",
@@ -30,26 +30,26 @@ def describe_data(data: ProjectData) -> dict[str, str]:
         "item features": "" if data.features is None else f"{len(data.features.names):,}",
         "fingerprint": p.fingerprint,
     }
-    return {k: v for k, v in found.items() if v}
+    return {k: v for k, v in facts.items() if v}
 
 
 @register_view("overview", "Overview", 10)
 def build_overview_view(c: ViewContext) -> View:
     """The verdict and the checks of a report."""
-    found = c.collect_inputs()
+    inputs = c.collect_inputs()
 
     def compute_verdict() -> tuple[tuple[ReportFinding, ...], tuple[str, ...]]:
-        checks = collect_findings(found)
-        return checks, describe_verdict(found, checks)
+        checks = collect_findings(inputs)
+        return checks, describe_verdict(inputs, checks)
 
-    checks, said = c.wait(c.work.result((c.data.fingerprint, "verdict"), compute_verdict))
+    checks, verdict = c.wait(c.work.result((c.data.fingerprint, "verdict"), compute_verdict))
     rows = [(f.verdict, f.name, f.text) for f in checks]
     more = {
-        "verdict": list(said),
+        "verdict": list(verdict),
         "findings": rows,
         "facts": describe_data(c.data),
         "notes": list(c.data.notes),
-        "best": found.best_method,
+        "best": inputs.best_method,
     }
     document = {"project": c.project.id} | more | {"findings": [vars(f) for f in checks]}
     return View(c.project.name, document, ("verdict", "check", "reason"), rows, (), "overview.html", more)

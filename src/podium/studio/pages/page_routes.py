@@ -87,13 +87,13 @@ def _respond_download(content: bytes, kind: str, name: str) -> Response:
 
 def _build_context(request: Request, project: str, *, patient: bool) -> ViewContext:
     room: Workspace = request.app.state.workspace
-    found = room.store.project(project)
-    asked = [(k, v) for k, v in request.query_params.multi_items() if len(k) < 2_000 and len(v) < 20_000]
+    project_record = room.store.project(project)
+    parameters = [(k, v) for k, v in request.query_params.multi_items() if len(k) < 2_000 and len(v) < 20_000]
     try:
-        data = room.data(found).result(room.settings.limits.seconds if patient else PATIENCE)
+        data = room.data(project_record).result(room.settings.limits.seconds if patient else PATIENCE)
     except TimeoutError:
-        raise StillComputing(found) from None
-    c = request.scope[CONTEXT] = ViewContext(room, found, data, asked, patient)
+        raise StillComputing(project_record) from None
+    c = request.scope[CONTEXT] = ViewContext(room, project_record, data, parameters, patient)
     return c
 
 

@@ -49,14 +49,14 @@ def add_labels(
 
     They are stored as UTF-8, so their encoding need not be stored.
     """
-    found = store.project(project)
-    if found.kind == "demo":
+    project_record = store.project(project)
+    if project_record.kind == "demo":
         raise ParameterError(
             "the embedded data already have labels and cannot be changed; upload your own files"
         )
     plain = [(n, Source(n, c, encoding).data if encoding else c) for n, c in _unpack_files(settings, files)]
-    open_labels(load_project(store, found, settings.roots), plain, check=True)
-    store.add_labels(project, plain, found.options.get("labels", []))
+    open_labels(load_project(store, project_record, settings.roots), plain, check=True)
+    store.add_labels(project, plain, project_record.options.get("labels", []))
 
 
 def _unpack_files(settings: ServerSettings, files: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
@@ -68,11 +68,11 @@ def _unpack_files(settings: ServerSettings, files: Sequence[tuple[str, bytes]]) 
     named = [(_clean_file_name(name), content) for name, content in files]
     plain, left = [], settings.limits.decompressed_bytes
     for name, content in named:  # the remaining budget keeps many small decompression bombs from adding up
-        found = unpack_upload(name, content, replace(settings.limits, decompressed_bytes=max(left, 1)))
-        left -= len(found)
+        data = unpack_upload(name, content, replace(settings.limits, decompressed_bytes=max(left, 1)))
+        left -= len(data)
         if left < 0:
             raise TooLarge("the files are too large in total", remedy="open them from a folder on the server")
-        plain.append((name, found))
+        plain.append((name, data))
     return plain
 
 

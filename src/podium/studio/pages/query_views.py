@@ -32,17 +32,17 @@ COLUMNS = 4  # methods in the heatmap
 def build_queries_view(c: ViewContext) -> View:
     """All queries with their statistics, in the requested order."""
     p = c.data.preferences
-    found = c.collect_inputs()
-    names = list(found.results)
-    table = _collect_metric_values(found, names)
-    said = _count_active_experts(p)
+    inputs = c.collect_inputs()
+    names = list(inputs.results)
+    table = _collect_metric_values(inputs, names)
+    expert_counts = _count_active_experts(p)
     sizes = p.index.sizes.tolist()
-    what = "mean RBO of the methods" if table is None else found.comparison.metrics[0]  # type: ignore[union-attr]
-    alike = found.compute_similarity().tolist()
+    what = "mean RBO of the methods" if table is None else inputs.comparison.metrics[0]  # type: ignore[union-attr]
+    alike = inputs.compute_similarity().tolist()
     rows: list[tuple[Any, ...]] = []
     for code, q in enumerate(p.queries.tolist()):
         values = [alike[code]] if table is None else table[code]
-        rows.append((q, sizes[code], said[code], *values))
+        rows.append((q, sizes[code], expert_counts[code], *values))
     head = ("query", "items", "experts", *(names if table is not None else [what]))
     return _build_list_view(c, head, _sort_rows(rows, c.get_value("sort", "none")), what)
 
@@ -66,14 +66,14 @@ def _build_list_view(c: ViewContext, head: Sequence[str], rows: list[tuple[Any, 
     return View("Queries", document, head, rows, blocks, "queries.html", more, links)
 
 
-def _collect_metric_values(found: Any, names: list[str]) -> list[list[float]] | None:
+def _collect_metric_values(inputs: Any, names: list[str]) -> list[list[float]] | None:
     """The first metric of every method per query; None without labels."""
-    if found.comparison is None:
+    if inputs.comparison is None:
         return None
-    metric = found.comparison.metrics[0]
-    first = found.comparison.evaluations[names[0]].queries
-    at = first.codes_of(found.preferences.queries)
-    columns = [found.comparison.evaluations[n][metric] for n in names]
+    metric = inputs.comparison.metrics[0]
+    first = inputs.comparison.evaluations[names[0]].queries
+    at = first.codes_of(inputs.preferences.queries)
+    columns = [inputs.comparison.evaluations[n][metric] for n in names]
     return [[float(v[k]) if k >= 0 else float("nan") for v in columns] for k in at.tolist()]
 
 
@@ -205,6 +205,6 @@ def _build_query_table(c: ViewContext, q: Id, results: dict[str, Consensus]) -> 
     slots = {item: slot for slot, item in enumerate(one.index.items.tolist())}
     rows = []
     for item in next(iter(results.values())).ranking(q):
-        said = [rank.get((e, slots[item])) for e in experts]
-        rows.append((item, *(p.get(item) for p in places.values()), known.get(item), *said))
+        ranks = [rank.get((e, slots[item])) for e in experts]
+        rows.append((item, *(p.get(item) for p in places.values()), known.get(item), *ranks))
     return _QueryTable(list(places), disambiguate_names([one.experts[e] for e in experts]), rows)

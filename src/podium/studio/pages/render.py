@@ -77,22 +77,22 @@ def _format_shade(rank: int | None) -> str:
 
 @functools.cache
 def _load_templates() -> jinja2.Environment:
-    found = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("podium.studio.pages"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    found.filters |= {
+    environment.filters |= {
         "when": _format_time,
         "shade": _format_shade,
         "short": tables.shorten_text,
         "figure": tables.format_decimal,
         "checks": lambda rows: Markup(render_checks(rows)),
     }
-    found.globals["version"] = __version__
-    return found
+    environment.globals["version"] = __version__
+    return environment
 
 
 def render_page(template: str, **values: Any) -> str:

@@ -68,8 +68,8 @@ class ViewContext:
 
     def get_value(self, name: str, default: str = "") -> str:
         """The last value of a URL parameter."""
-        found = [v for k, v in self.asked if k == name and v.strip()]
-        return found[-1].strip() if found else default
+        values = [v for k, v in self.asked if k == name and v.strip()]
+        return values[-1].strip() if values else default
 
     def get_values(self, name: str) -> list[str]:
         """All distinct values of a URL parameter."""
@@ -120,8 +120,8 @@ class ViewContext:
         self, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
     ) -> ReportInputs:
         """The report inputs; raises `StillComputing` on a page that should not wait."""
-        found: ReportInputs = self.wait(self.work.collect_inputs(self.data, methods, metrics))
-        return found
+        inputs: ReportInputs = self.wait(self.work.collect_inputs(self.data, methods, metrics))
+        return inputs
 
     def wait(self, coming: Future[Any]) -> Any:
         """The result of a computation; raises `StillComputing` if it exceeds the patience of this request."""
