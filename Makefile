@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-browser test-scale invariance lint types layers check docs bench clean
+.PHONY: demo test test-base test-debug test-browser test-scale test-engines invariance lint types layers check docs bench wheels clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -11,13 +11,26 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
-# Other row orders, names, kernels and batches must not change an answer: the checks of `make test` on many more samples
+# The tests with numpy alone, in an environment of their own; those of missing packages are skipped and say so
+test-base: .venv-base/.installed
+	.venv-base/bin/python -m pytest -n auto $(PYTEST_ARGS)
+
+# The kernels' tests with every index checked; the next ordinary import compiles the fast modules again
+test-debug: $(VENV)/.installed-dev
+	PODIUM_CORE_DEBUG=1 $(BIN)/python -m pytest tests/kernels $(PYTEST_ARGS)
+
+# Other row orders, names, threads and batches must not change an answer: the checks of `make test` on many more samples
 invariance: $(VENV)/.installed-test
 	$(BIN)/python -m podium.testing.invariance $(INVARIANCE_ARGS)
 
 # Ray and Spark (which needs Java) have an environment of their own; `make test` skips what needs them
 test-scale: .venv-scale/.installed
 	.venv-scale/bin/python -m pytest tests/scale $(PYTEST_ARGS)
+
+# Search engines, databases and frameworks, real ones in this process, run what `podium deploy` writes
+# (PODIUM_ENGINE_INPUTS=10000 for a long run)
+test-engines: .venv-engines/.installed
+	.venv-engines/bin/python -m pytest tests/engines $(PYTEST_ARGS)
 
 # The studio in a real browser: Debian's Chromium, driven by Playwright
 test-browser: .venv-browser/.installed
@@ -45,41 +58,68 @@ docs: $(VENV)/.installed-docs
 bench: .venv-bench/.installed
 	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)
 
-clean:
-	rm -rf $(VENV) .venv-bench .venv-browser .venv-scale build dist .mypy_cache .ruff_cache .pytest_cache
+# One wheel per platform, cross-compiled; only the one of this machine is run
+wheels: .venv-wheels/.installed
+	.venv-wheels/bin/python build_support/build_wheels.py $(WHEELS_ARGS)
 
-# The environment is rebuilt when the declared dependencies change, and at no other time.
+clean:
+	rm -rf $(VENV) .venv-base .venv-bench .venv-browser .venv-engines .venv-scale .venv-wheels build dist .mypy_cache .ruff_cache .pytest_cache
+
+# The environment is rebuilt when the declared dependencies or the compiled kernels change, and at no other time.
+CORE := $(wildcard src/podium/_core/*.pyx src/podium/_core/*.pxd build_support/*.py)
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Podium needs Python 3.11 or later; set PYTHON=python3.x"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+$(VENV)/.installed: pyproject.toml $(CORE) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli]'
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-test: pyproject.toml $(CORE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -e papers
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-dev: pyproject.toml $(CORE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,dev]' -e papers
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
 
-$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-docs: pyproject.toml $(CORE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' -e papers
 	@touch $@ $(VENV)/.installed
 
-.venv-bench/.installed: pyproject.toml
+.venv-base/.installed: pyproject.toml $(CORE)
+	$(PYTHON) -m venv .venv-base
+	.venv-base/bin/python -m pip install --quiet --disable-pip-version-check -e '.[base-test]'
+	@touch $@
+
+.venv-bench/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]' -e papers
 	@touch $@
 
-.venv-scale/.installed: pyproject.toml
+.venv-scale/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-scale
 	.venv-scale/bin/python -m pip install --quiet --disable-pip-version-check -e '.[ray,spark]' pytest hypothesis
 	@touch $@
 
-.venv-browser/.installed: pyproject.toml
+# A package that does not install here is named, and its tests are skipped
+.venv-engines/.installed: pyproject.toml $(CORE)
+	$(PYTHON) -m venv .venv-engines
+	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' 'cython>=3.1' pytest hypothesis
+	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli,engines]' \
+	  || .venv-engines/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["engines"], sep="\n")' \
+	  | while read -r package; do \
+	    .venv-engines/bin/python -m pip install --quiet --disable-pip-version-check "$$package" || echo "skipped: $$package does not install here"; \
+	  done
+	@touch $@
+
+.venv-browser/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-browser
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check -e '.[browser]' -e papers
+	@touch $@
+
+.venv-wheels/.installed:
+	$(PYTHON) -m venv .venv-wheels
+	.venv-wheels/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.25' 'cython>=3.1' 'ziglang>=0.13' 'lief>=0.16' abi3info
 	@touch $@

@@ -103,7 +103,7 @@ def choix_dense(winner: np.ndarray, loser: np.ndarray, items: int) -> np.ndarray
 
 
 def evalica_scores(winner: np.ndarray, loser: np.ndarray, items: int) -> np.ndarray:
-    """Minorisation-maximisation in Rust; its own tolerance is on the change of the scores."""
+    """Minorization-maximization in Rust; its own tolerance is on the change of the scores."""
     import evalica
 
     found = evalica.bradley_terry(
@@ -113,7 +113,7 @@ def evalica_scores(winner: np.ndarray, loser: np.ndarray, items: int) -> np.ndar
 
 
 def gradient(scores: np.ndarray, winner: np.ndarray, loser: np.ndarray, l2: float) -> float:
-    """Largest absolute gradient of the likelihood (with the ridge) at centred scores."""
+    """Largest absolute gradient of the likelihood (with the ridge) at centered scores."""
     scores = scores - scores.mean()
     q = 1 / (1 + np.exp(scores[winner] - scores[loser]))
     lost, won = (np.bincount(c, weights=q, minlength=len(scores)) for c in (loser, winner))
@@ -190,7 +190,7 @@ def from_strings(votes: int, items: int) -> list[dict[str, Any]]:
 
 def run(quick: bool = False) -> list[dict[str, Any]]:
     """All sizes; then growth with the number of votes on the same items."""
-    podium(*games(1_000_000, 1_000), 1_000)  # kernels are loaded before anything is timed
+    podium(*games(1_000_000, 1_000), 1_000)  # modules are imported before anything is timed
     podium(*games(20_000, 20_000), 20_000)
     every = tuple(WAYS)
     rows = size(10_000, 1_000, every) + size(1_000_000, 1_000, every)

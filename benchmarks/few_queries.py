@@ -16,15 +16,15 @@ Two questions, for samples of 10, 30 and 100 queries drawn from a population wit
 - own: the sample as it is. Counted is how often the interval leaves the mean of the population out.
 
 Candidates: the percentile bootstrap; the same with its level widened for small samples (Hesterberg, 2015); BCa, plain
-and widened alike; the bootstrap-t, with equal tails and symmetric; Student's interval; and the randomisation interval:
-all values that the paired randomisation test does not reject.
+and widened alike; the bootstrap-t, with equal tails and symmetric; Student's interval; and the randomization interval:
+all values that the paired randomization test does not reject.
 
 Rule of choice: a candidate passes if, on noise, it misses in 4 to 6 % of the samples at each of the three sizes
 (averaged over the populations). Of those that pass, the one with the smallest mean distance from 5 % on `own` over
 sizes and populations is the best; one within half a point of it is preferred if the interval leaves 0 out exactly when
 its test has p <= 5 %, since a table that contradicts itself is of no use.
 
-Also printed: how often the interval and the p-value of the paired randomisation test contradict each other about 0.
+Also printed: how often the interval and the p-value of the paired randomization test contradict each other about 0.
 
 Changed after a first run with 100 repeats, before any figure was used:
 
@@ -32,9 +32,9 @@ Changed after a first run with 100 repeats, before any figure was used:
   difference; every sound candidate stays below 4 % there. So the rule asks for 4 to 6 % on the populations with at
   most 25 % zeros, and for at most 6 % on all of them.
 - Added: two random rankings of the same items as a population (`chance`), samples of 3 and 5 queries (printed, not part
-  of the rule), and one more candidate: the wider of Student's and the randomisation interval, whose p-value is the
+  of the rule), and one more candidate: the wider of Student's and the randomization interval, whose p-value is the
   larger of the two.
-- Student's and the randomisation interval are now those of `podium.evaluate.significance`. Student's differs from the
+- Student's and the randomization interval are now those of `podium.evaluate.significance`. Student's differs from the
   textbook where all differences are the same and not 0: it then has no ends below six queries.
 """
 
@@ -159,7 +159,7 @@ def intervals(d: F8, rounds: int, random: np.random.Generator) -> dict[str, Ends
     both = np.quantile(np.abs(t), 1 - ALPHA, axis=0)
     student = assess_differences(d, test="t", level=1 - ALPHA)
     signs = assess_differences(
-        d, test="randomisation", level=1 - ALPHA, rounds=rounds, seed=int(random.integers(2**31))
+        d, test="randomization", level=1 - ALPHA, rounds=rounds, seed=int(random.integers(2**31))
     )
     wider = np.fmin(student.low, signs.low), np.fmax(student.high, signs.high)
     return {
@@ -170,7 +170,7 @@ def intervals(d: F8, rounds: int, random: np.random.Generator) -> dict[str, Ends
         "bootstrap-t": (mean - upper * error, mean - lower * error),
         "bootstrap-t, symmetric": (mean - both * error, mean + both * error),
         "Student": (student.low, student.high),
-        "randomisation": (signs.low, signs.high),
+        "randomization": (signs.low, signs.high),
         "the wider of the last two": wider,
     }
 
@@ -214,7 +214,7 @@ def count_misses(known: dict[str, F8], n: int, repeats: int, rounds: int) -> dic
         random = np.random.default_rng([n, number])
         sample = d[random.integers(0, len(d), (repeats, n))]
         swapped = sample * random.choice([-1.0, 1.0], sample.shape)
-        shown = assess_differences(swapped, test="randomisation", rounds=rounds, seed=number).p <= ALPHA
+        shown = assess_differences(swapped, test="randomization", rounds=rounds, seed=number).p <= ALPHA
         noise = {name: misses(ends, 0.0) for name, ends in intervals(swapped, rounds, random).items()}
         for name, ends in intervals(sample, rounds, random).items():
             own = float(misses(ends, float(d.mean())).mean())

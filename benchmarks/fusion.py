@@ -17,8 +17,7 @@ from synthetic import Runs, rows, runs
 from timing import Timing, measure, once, ratio
 
 PEERS: tuple[type[peers.Peer], ...] = (
-    tables.DuckDB,  # the engines first, so that memory or threads of other peers cannot slow them
-    tables.Polars,
+    *tables.ENGINES,  # first, so that memory or threads of other peers cannot slow them
     peers.Ranx,
     peers.Rankops,
     peers.Pyflagr,
@@ -143,7 +142,7 @@ def compare_peer(
 
 @functools.cache
 def checked(kind: type[peers.Peer], method: str) -> str:
-    """Agreement on every query of a small problem; also compiles what there is to compile."""
+    """Agreement on every query of a small problem; it also warms up peers that compile at run time."""
     small = runs(SPOT, seed=1)
     peer, own = kind(), Podium(small, method)
     peer.build(small)
@@ -172,15 +171,16 @@ def timed(
 
 
 def best_table(found: list[Row]) -> Iterator[Row]:
-    """For each method and size, the better of the table engines."""
-    engines = [r for r in found if r.peer in ("polars", "DuckDB") and r.timing]
+    """For each method and size, the fastest of the table engines."""
+    names = {engine.name for engine in tables.ENGINES}
+    engines = [r for r in found if r.peer in names and r.timing]
     for key in dict.fromkeys((r.method, r.queries) for r in engines):
         here = [r for r in engines if (r.method, r.queries) == key]
         best = min(here, key=lambda r: r.timing.median if r.timing else 0.0)
         fields = {k: v for k, v in vars(best).items() if k not in ("peer", "note")}
         yield Row(
             peer="best table",
-            note=f"the better of {' and '.join(r.peer for r in here)}: {best.peer}",
+            note=f"the best of {', '.join(r.peer for r in here)}: {best.peer}",
             **fields,
         )
 
@@ -207,7 +207,7 @@ def run(only: tuple[str, ...], quick: bool) -> Iterator[Row]:
 def versions() -> dict[str, str]:
     """The versions that were compared."""
     found = {}
-    for package in ("podium-rank", "numpy", "numba", *(p.package for p in PEERS if p.package)):
+    for package in ("podium-rank", "numpy", *(p.package for p in PEERS if p.package)):
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

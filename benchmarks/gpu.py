@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from timing import measure, once, seconds
 
-from podium.kernels import dispatch, preference_svd, ranking_expectations
+from podium.kernels import preference_svd, ranking_expectations
 from podium.kernels.device import preference_svd as device_strengths
 from podium.kernels.device.lambdarank_training import DeviceObjective
 from podium.kernels.device.ranking_expectations import DeviceCrf
@@ -32,8 +32,7 @@ from podium.kernels.device.torch_device import TorchDevice, resolve_device
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.lambdas import MetricTarget, OptimizerState, train_linear_pass
 from podium.kernels.ranking_measures import SUM
-from podium.learning.feature_scorer import train_network_pass
-from podium.learning.networks import Network
+from podium.learning.feature_scorer import Network, train_network_pass
 
 QUERIES, ITEMS, WIDTH, HIDDEN = 30_000, 120, 136, 64
 NOMINAL = {"NVIDIA H200": 4.8e12, "NVIDIA H100 80GB HBM3": 3.35e12}  # bytes a second, by the maker
@@ -143,7 +142,7 @@ def passes(
         timing, _ = measure(once_over, repeats=7)
         part = random.permutation(min(queries, max(batch, queries // share)))
         few = part_of(values, starts, target, len(part))
-        host_pass(network, *few, part[:batch], batch, fresh(begin))  # loads what is compiled
+        host_pass(network, *few, part[:batch], batch, fresh(begin))  # first-call costs are not measured
         o, check = fresh(begin), fresh(begin)
         host, _ = once(lambda part=part, batch=batch, o=o, few=few: host_pass(network, *few, part, batch, o))
         exact.learn(part, batch, check)
@@ -238,10 +237,8 @@ def vectors(where: TorchDevice, quick: bool) -> list[dict[str, Any]]:
         m = lists(count // 10 if quick and count > 10 else count, size, gaps=True)
         device_strengths.compute_leading_vectors(where, m)
         timing, found = measure(lambda m=m: device_strengths.compute_leading_vectors(where, m), repeats=5)
-        usual, dispatch.SMALL = dispatch.SMALL, 0
         preference_svd.compute_leading_vectors(m)
         host, wanted = measure(lambda m=m: preference_svd.compute_leading_vectors(m), repeats=5)
-        dispatch.SMALL = usual
         off = max(far(found.u, wanted.u), far(found.v, wanted.v))
         rows.append({
             "work": f"{count:,} lists of {size:,} items", "device": str(timing), "host": str(host),

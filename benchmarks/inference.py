@@ -95,7 +95,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
             weights = made["svd"]._linear()  # type: ignore[attr-defined]
             ways["general svd"] = lambda p=p, weights=weights: general_svd(p, weights)
             for name in made:
-                ways[name]()  # loads the compiled kernels
+                ways[name]()  # modules are imported before anything is timed
             taken = {name: measure(call, repeats=3)[0].median if name != "general svd" else once(call)[0]
                      for name, call in ways.items()}  # fmt: skip
             n = len(p)

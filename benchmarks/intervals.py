@@ -23,7 +23,7 @@ CASES = ((10, 400), (30, 3_000), (30, 30_000))  # items, votes
 
 
 def votes(items: int, count: int, random: np.random.Generator, spread: float = 1.0) -> tuple[Contests, F8]:
-    """Votes among random neighbours on a ring with chords, and the true scores."""
+    """Votes among random neighbors on a ring with chords, and the true scores."""
     truth = random.normal(size=items) * spread
     a = random.integers(0, items, count)
     b = (a + np.where(random.random(count) < 0.3, 1, random.integers(1, items, count))) % items

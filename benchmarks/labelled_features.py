@@ -2,8 +2,8 @@
 
 python benchmarks/labelled_features.py --data FOLDER [--draws 25] [--plot curve.svg] [--labels --held 10] [--json FILE]
 
-Without --labels: what `podium reproduce labelled-features` computes, by the number of unlabelled queries, and with
---plot as a picture. With --labels: LambdaRank from 1, 2, 5, 10 and 20 labelled queries, with and without what was
+Without --labels: what `podium reproduce labelled-features` computes, by the number of unlabeled queries, and with
+--plot as a picture. With --labels: LambdaRank from 1, 2, 5, 10 and 20 labeled queries, with and without what was
 learned from one belief as its prior, beside the belief alone; in every draw half of the queries measure.
 """
 
@@ -22,14 +22,12 @@ from podium.evaluate import charts
 from podium.methods.feature.belief_weights import grades_for
 from podium_papers.belief_curves import BELIEFS, DRAWS, BeliefProblem, compute_curve, load_problem
 
-LABELLED = (1, 2, 5, 10, 20)
-HELD = (
-    10.0  # the penalty towards the prior, over the number of labelled queries: the more of them, the looser
-)
+LABELED = (1, 2, 5, 10, 20)
+HELD = 10.0  # the penalty towards the prior, over the number of labeled queries: the more of them, the looser
 
 
 def curves(problem: BeliefProblem, draws: int, seed: int) -> list[dict[str, Any]]:
-    """One line per set of beliefs and number of unlabelled queries."""
+    """One line per set of beliefs and number of unlabeled queries."""
     lines = []
     for beliefs in BELIEFS[problem.name]:
         found = compute_curve(problem, beliefs, seed=seed, draws=draws, told=lambda *_: None)
@@ -44,7 +42,7 @@ def curves(problem: BeliefProblem, draws: int, seed: int) -> list[dict[str, Any]
 def with_labels(
     problem: BeliefProblem, beliefs: str, draws: int, seed: int, held: float = HELD
 ) -> list[dict[str, Any]]:
-    """Labels only, beliefs only and both, by the number of labelled queries."""
+    """Labels only, beliefs only and both, by the number of labeled queries."""
     random, names = np.random.default_rng(seed), problem.features.names
     grades = grades_for(BELIEFS[problem.name][beliefs], names, problem.name)
     found: dict[tuple[int, str], list[float]] = {}
@@ -53,7 +51,7 @@ def with_labels(
         pool, test = order[: len(problem) // 2], order[len(problem) // 2 :]
         believed = problem.learn_weights(np.sort(pool), grades, 0.5).weights
         prior = dict(zip(names, believed.tolist(), strict=True))
-        for count in LABELLED:
+        for count in LABELED:
             codes = np.sort(pool[:count])
             given = problem.features.select_codes(codes), problem.labels.select_codes(codes)
             settings: Any = {"normalize": "range", "l2": held / count, "passes": 60}
@@ -76,7 +74,7 @@ def draw(lines: Sequence[dict[str, Any]], path: str) -> None:
     panels = []
     for name in dict.fromkeys(line["set"] for line in lines):
         data = alt.Data(values=[line for line in lines if line["set"] == name])
-        x = alt.X("queries:Q", scale=alt.Scale(type="log"), title="unlabelled queries")
+        x = alt.X("queries:Q", scale=alt.Scale(type="log"), title="unlabeled queries")
         base = alt.Chart(data).encode(x=x, color=alt.Color("beliefs:N", title=None))
         band = base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", title="gain in NDCG@10"), y2="high:Q")
         line = base.mark_line(point=True).encode(y="gain:Q")

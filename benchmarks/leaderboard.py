@@ -3,7 +3,7 @@
 python benchmarks/leaderboard.py [--quick]
 
 What is timed starts with the votes in memory, one row a vote, and ends with the leaderboard: counts, fit, intervals by
-the bootstrap, tests of all pairs and checks. The first call, which compiles, is left out.
+the bootstrap, tests of all pairs and checks. The first call, which imports modules, is left out.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
         cases.insert(0, ("Chatbot Arena, 129 items, 1,670,250 votes", arena(), (0, 100, 1000)))
     for name, votes, rounds in cases:
         for count in rounds:
-            leaderboard(votes, bootstrap=min(count, 20))  # compiles
+            leaderboard(votes, bootstrap=min(count, 20))  # modules are imported before anything is timed
             taken, _ = measure(lambda v=votes, n=count: leaderboard(v, bootstrap=n), repeats=5)  # type: ignore[misc]
             errors = f"{count:,} bootstrap rounds" if count else "sandwich errors"
             rows.append({"votes": name, "errors": errors, "time": str(taken)})

@@ -72,7 +72,7 @@ def renewed(index: ItemIndex, text: bool = False) -> ItemIndex:
 def own_times(consensus: Consensus, labels: Labels) -> tuple[dict[str, float], dict[str, float]]:
     """Median seconds of the cases, and the means."""
     names = list(METRICS)
-    evaluate(consensus, labels, names)  # loads the compiled kernels
+    evaluate(consensus, labels, names)  # modules are imported before anything is timed
     same, found = measure(lambda: evaluate(consensus, labels, names))
 
     def median(text: bool, known: bool) -> float:

@@ -92,7 +92,9 @@ def run(quick: bool = False, folder: Path | None = None, repeat: int = 3) -> lis
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         place = folder or Path(temporary)
-        warm = place / "warm.run"  # large enough for the compiled reader, so that loading it is not measured
+        warm = (
+            place / "warm.run"
+        )  # large enough for the reader of large files, so that imports are not measured
         if not warm.exists():
             make(warm, 1, 310, 1000, seed=1)
         for name, (runs, queries, depth) in SHAPES.items():

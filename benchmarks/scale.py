@@ -262,7 +262,7 @@ def draw(rows: list[dict[str, Any]], path: str) -> None:
     data = [{"queries": r["queries"], "seconds": r["seconds"], "GB": r["peak MB"] / 1000} for r in rows]
     ends = [{"queries": q, "seconds": start + slope * q} for q in (0, queries.max())]
     across = alt.X("queries:Q", axis=alt.Axis(format="~s"))
-    line = alt.Chart(alt.Data(values=ends)).mark_line(color="grey", strokeDash=[4, 3])
+    line = alt.Chart(alt.Data(values=ends)).mark_line(color="gray", strokeDash=[4, 3])
     time_ = line.encode(across, y="seconds:Q") + alt.Chart(alt.Data(values=data)).mark_point(
         filled=True, size=60
     ).encode(across, y="seconds:Q")

@@ -28,7 +28,7 @@ def main(files: list[str]) -> None:
     for name in found.methods:
         method, tags = make(name), registry.aggregators.get(name).tags
         spent = []
-        for _ in range(2):  # the first may load compiled code
+        for _ in range(2):  # the first imports modules
             begin = time.process_time()
             method.aggregate(p)
             spent.append(time.process_time() - begin)

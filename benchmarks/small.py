@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import timeit
 from pathlib import Path
@@ -62,21 +60,19 @@ def single_query(quick: bool) -> dict[str, Any]:
     }
 
 
-def wall(command: list[str], repeats: int, **environment: str) -> list[float]:
+def wall(command: list[str], repeats: int) -> list[float]:
     """Seconds of whole processes."""
     taken = []
     for _ in range(repeats):
         begin = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True, env=os.environ | environment)
+        subprocess.run(command, check=True, capture_output=True)
         taken.append(time.perf_counter() - begin)
     return taken
 
 
-def _start(
-    what: str, command: list[str], repeats: int, limit: float | None, **environment: str
-) -> dict[str, Any]:
+def _start(what: str, command: list[str], repeats: int, limit: float | None) -> dict[str, Any]:
     try:
-        taken = wall(command, repeats, **environment)
+        taken = wall(command, repeats)
     except (subprocess.CalledProcessError, FileNotFoundError) as problem:
         return {
             "what": what,
@@ -95,7 +91,7 @@ def _start(
 
 
 def cold_start(quick: bool) -> list[dict[str, Any]]:
-    """Bare Python and numpy for scale, then Podium; jobs with an empty and then a filled compiler cache."""
+    """Bare Python and numpy for scale, then Podium: imports, the command, and whole jobs."""
     python, repeats = sys.executable, 5 if quick else 15
     command = Path(python).with_name("podium")
     found = [
@@ -110,10 +106,8 @@ def cold_start(quick: bool) -> list[dict[str, Any]]:
         ),
         _start("podium --help", [str(command), "--help"], repeats, 0.25),
     ]
-    for queries, first, later in ((100, 5.0, 1.0), (1000, None, None)):
+    for queries, limit in ((100, 1.0), (1000, None)):
         job = [python, "-c", JOB.format(here=str(HERE), queries=queries)]
-        with tempfile.TemporaryDirectory(prefix="podium-bench-") as cache:
-            name = f"job of {queries} queries x 10 x 100 (data made, built, RRF)"
-            found.append(_start(f"{name}, first time", job, 1, first, NUMBA_CACHE_DIR=cache))
-            found.append(_start(f"{name}, later", job, 1 if quick else 7, later, NUMBA_CACHE_DIR=cache))
+        name = f"job of {queries} queries x 10 x 100 (data made, built, RRF)"
+        found.append(_start(name, job, 1 if quick else 7, limit))
     return found

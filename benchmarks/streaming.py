@@ -3,9 +3,9 @@
 OPENBLAS_NUM_THREADS=1 python benchmarks/streaming.py [--only lambdarank,crf] [--shards 16] [--format parquet|letor]
 
 Made-up data in shards of Parquet (or LETOR text for `lambdarank`). `lambdarank`: 250 queries of 50 items with 136
-features in a shard, linear, standardised, batch 64. `crf`: 500 queries with lists of 8 experts in a shard. Ways:
+features in a shard, linear, standardized, batch 64. `crf`: 500 queries with lists of 8 experts in a shard. Ways:
 `memory` reads all and calls `fit`, `shards` keeps nothing, `cache` keeps prepared shards, `again` finds those of the
-run before. Each runs in a process of its own that has compiled its kernels; those with a cache must end with the same
+run before. Each runs in a process of its own that has ranked a part before; those with a cache must end with the same
 weights. `ready` is the time before the first pass, `pass` the median of the passes, `start` the resident memory of the
 process before it has data, `peak` its largest (mapped files of the cache count), `disk` the size of the shards or of
 the cache.
@@ -93,7 +93,7 @@ def _model(method: str, passes: int) -> Any:
     from podium.methods.learned.lambdarank import LambdaRank
 
     if method == "lambdarank":
-        return LambdaRank(passes=passes, batch=64, standardise=True, rate=0.001)
+        return LambdaRank(passes=passes, batch=64, standardize=True, rate=0.001)
     return podium.make(f"crf(passes={passes}, average=1, batch=64)")
 
 
@@ -128,7 +128,7 @@ def train(method: str, way: str, folder: str, kept: str) -> dict[str, Any]:
 
 
 def _warm(method: str, file: Path) -> float:
-    """Load and compile whatever is needed on a part of a shard; the memory of the process then."""
+    """Import whatever is needed for a part of a shard; the memory of the process then."""
     from podium.learning.training_shards import read_shard
 
     content, some = read_shard(file, "features" if method == "lambdarank" else None), np.arange(100)

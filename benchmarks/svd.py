@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from timing import Timing, measure
 
-from podium.kernels import dispatch, preference_svd
+from podium.kernels import preference_svd
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.preference_svd import PreferenceMatrices
 
@@ -50,13 +50,9 @@ def dense_power(tables: F8, steps: int) -> F8:
 
 
 def structured(m: PreferenceMatrices) -> tuple[Timing, preference_svd.LeadingVectors]:
-    """Time of the compiled kernels, whatever the size."""
-    usual, dispatch.SMALL = dispatch.SMALL, 0
-    try:
-        preference_svd.compute_leading_vectors(m)  # compiles
-        return measure(lambda: preference_svd.compute_leading_vectors(m))
-    finally:
-        dispatch.SMALL = usual
+    """Podium's time and vectors."""
+    preference_svd.compute_leading_vectors(m)
+    return measure(lambda: preference_svd.compute_leading_vectors(m))
 
 
 def rows_of(count: int, size: int, repeats: int) -> list[dict[str, Any]]:

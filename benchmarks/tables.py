@@ -1,4 +1,4 @@
-"""The peers that take tables: a polars expression and DuckDB SQL, both free to use all threads."""
+"""The peers that take tables: a polars expression, and SQL in DuckDB, chDB and DataFusion, all with all threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from synthetic import Runs, rows
 
 
 def _narrow(made: Runs) -> dict[str, np.ndarray]:
-    """The flat columns with 32-bit integers, which both engines like better."""
+    """The flat columns with 32-bit integers, which the engines like better."""
     return {k: v if v.dtype.kind == "f" else v.astype(np.int32) for k, v in rows(made).items()}
 
 
@@ -82,14 +82,31 @@ SQL = {
              i as (select query, item, sum(n / 2 - rank) as part, count(*)::double as count
                    from lists join l using (query, expert) group by query, item),
              m as (select query, count(*)::double as size from i group by query)
-        select query, item, part + count * (size + 1) / 2 + (lists * (size - 1) - rows) / 2 as points
+        select i.query as query, item, part + count * (size + 1) / 2 + (lists * (size - 1) - rows) / 2 as points
         from i join m using (query) join q using (query)""",
 }
 
 
-class DuckDB(Peer):
-    name, package = "DuckDB", "duckdb"
+class SqlEngine(Peer):
+    """A database in this process: rows in a table of its own, `SQL` over it, an Arrow table as the answer."""
+
     methods = ("rrf", "combmnz", "borda")
+
+    def query(self, text: str) -> Any:
+        """The answer as an Arrow table."""
+        raise NotImplementedError
+
+    def run(self, method: str) -> Any:
+        return self.query(f"{SQL[method]} order by query, points desc, item")
+
+    def answer(self, result: Any, query: int) -> Ranking:
+        query_of, item, points = (result[name].to_numpy() for name in ("query", "item", "points"))
+        here = query_of == query
+        return list(zip(item[here].tolist(), points[here].tolist(), strict=True))
+
+
+class DuckDB(SqlEngine):
+    name, package = "DuckDB", "duckdb"
 
     def build(self, made: Runs) -> None:
         import duckdb
@@ -100,14 +117,49 @@ class DuckDB(Peer):
         self.base.execute("create table lists as select * from given")
         self.base.unregister("given")
 
-    def run(self, method: str) -> Any:
-        return self.base.sql(f"{SQL[method]} order by query, points desc, item").to_arrow_table()
-
-    def answer(self, result: Any, query: int) -> Ranking:
-        query_of, item, points = (result[name].to_numpy() for name in ("query", "item", "points"))
-        here = query_of == query
-        return list(zip(item[here].tolist(), points[here].tolist(), strict=True))
+    def query(self, text: str) -> Any:
+        return self.base.sql(text).to_arrow_table()
 
     def close(self) -> None:
         self.base.close()
         super().close()
+
+
+class ChDB(SqlEngine):
+    """ClickHouse as a library; a table with the engine Memory is the nearest to DuckDB's."""
+
+    name, package = "chDB", "chdb"
+
+    def build(self, made: Runs) -> None:
+        import pyarrow as pa
+        from chdb.session import Session
+
+        given = pa.table(_narrow(made))  # noqa: F841  # chDB finds it by name
+        self.session = Session()
+        self.session.query("create table lists engine = Memory as select * from Python(given)")
+
+    def query(self, text: str) -> Any:
+        return self.session.query(text, "ArrowTable")
+
+    def close(self) -> None:
+        self.session.close()
+        super().close()
+
+
+class DataFusion(SqlEngine):
+    name, package = "DataFusion", "datafusion"
+
+    def build(self, made: Runs) -> None:
+        import pyarrow as pa
+        from datafusion import SessionContext
+
+        self.context = SessionContext()
+        self.context.from_arrow(pa.table(_narrow(made)), "given")
+        self.context.sql("create table lists as select * from given").collect()
+        self.context.deregister_table("given")
+
+    def query(self, text: str) -> Any:
+        return self.context.sql(text).to_arrow_table()
+
+
+ENGINES: tuple[type[Peer], ...] = (DuckDB, ChDB, DataFusion, Polars)

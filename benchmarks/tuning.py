@@ -2,7 +2,7 @@
 
 python benchmarks/tuning.py [--quick]
 
-The first call, which compiles, is left out of the times. The random labels give every listed item a grade by chance, so
+The first call imports modules and is not timed. The random labels give every listed item a grade by chance, so
 that no method is better than another; whatever the verdict calls a difference is then an error.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from podium import Dataset, Labels, Preferences, read
 from podium.data.ids import CodedColumn, Ids
-from podium.evaluate import randomisation
+from podium.evaluate import randomization
 from podium.evaluate.tuning import tune
 
 DATA = Path(os.environ.get("PODIUM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -60,7 +60,7 @@ def false_alarms(simulations: int, **settings: Any) -> tuple[int, int]:
     for seed in range(simulations):
         found = tune(random_labels(seed), "ndcg@10", LISTS, seed=seed, trials=40, **settings)
         ours += found.outcome() != "no difference"
-        plain += randomisation(found.values["tuned"] - found.values["rrf"]) <= 0.05
+        plain += randomization(found.values["tuned"] - found.values["rrf"]) <= 0.05
     return ours, plain
 
 
@@ -68,7 +68,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     """Rows of a table."""
     data, rows = robust(), []
     for search in ("random", "halving"):
-        tune(data, "ndcg@10", search=search, trials=30)  # compiles
+        tune(data, "ndcg@10", search=search, trials=30)  # modules are imported before anything is timed
         begin = time.perf_counter()
         found = tune(data, "ndcg@10", search=search, trials=200)
         spent = time.perf_counter() - begin

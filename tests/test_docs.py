@@ -66,8 +66,21 @@ def test_every_guide_begins_with_something_that_runs():
 
 def test_every_method_has_a_page_and_every_page_a_method():
     assert set(METHODS) == {
-        n for n, c in registry.aggregators.all().items() if c.__module__.startswith("podium.")
+        n
+        for n, c in registry.aggregators.all().items()
+        if c.__module__.startswith("podium.") and not c.tags.dialect
     }
+
+
+def test_every_engine_with_methods_of_its_own_has_a_page():
+    pages = {p.stem: p.read_text() for p in PAGES if p.parent.name == "engines"}
+    own = {c.dialect.engine for c in registry.aggregators.all().values() if c.tags.dialect}
+    assert own | {"sql", "index"} == set(pages)
+    for name in own:
+        assert f"```{{podium-engine}} {name}\n" in pages[name]
+        assert f'"{name}"' in pages[name], "the page deploys to its engine"
+    for name in set(registry.engines.all()) - own:
+        assert f"`{name}`" in pages["sql"]
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -3,6 +3,8 @@
     {podium-method} NAME      what a method is: summary, how to call it, what it reads, citation
     {podium-details} NAME     the rest of its docstring, its parameters, an example
     {podium-methods}          all methods by family
+    {podium-engine} NAME      the methods of a search engine: how each differs, its parameters, an example
+    {podium-dialects}         the methods of all search engines side by side
     {podium-metrics}          all metrics       {podium-formats}   all file formats
     {podium-commands}         the help of every verb of the command line
     {podium-names}            the names that `import podium` gives
@@ -46,6 +48,16 @@ FAMILIES = {
     "crowd": "Crowds and judges",
     "feature": "Item features and beliefs",
     "learned": "Learned from labels",
+    "dialects": "As search engines compute them",
+}
+# how weights enter, in words
+WEIGHTS = {
+    "free": "factors from 0",
+    "unit": "factors up to 1",
+    "simplex": "factors that sum to 1",
+    "alpha": "alpha for the second of two lists",
+    "inside": "inside the rank",
+    "none": "none",
 }
 PLURAL = {
     Form.RANKING: "rankings",
@@ -180,8 +192,9 @@ class Methods(Written):
 
 def _row(cls: Any) -> tuple[str, ...]:
     reads = "everything" if len(cls.tags.accepts) == len(PLURAL) else _forms(cls)
+    page = f"/engines/{cls.dialect.engine}.md" if cls.tags.dialect else f"/methods/{cls.name}.md"
     return (
-        f"[`{cls.name}`](/methods/{cls.name}.md)",
+        f"[`{cls.name}`]({page})",
         prose(cls)[0],
         reads,
         "yes" if cls.tags.weighted else "no",
@@ -190,6 +203,75 @@ def _row(cls: Any) -> tuple[str, ...]:
 
 def _forms(cls: Any) -> str:
     return ", ".join(word for form, word in PLURAL.items() if form in cls.tags.accepts)
+
+
+def _dialects() -> list[Any]:
+    return [cls for cls in registry.aggregators.all().values() if cls.tags.dialect]
+
+
+def _limits(cls: Any) -> str:
+    return next((p.describe() for p in params.parameters(cls) if p.name == "k"), "fixed or none")
+
+
+class Engine(Written):
+    """The methods of an engine, each with what it states about itself."""
+
+    def lines(self) -> Iterator[str]:
+        engine = registry.engines.get(self.arguments[0])
+        for cls in _dialects():
+            if cls.dialect.engine != engine.name:
+                continue
+            summary, rest, example = prose(cls)
+            yield from (f"## {cls.name}", "", summary, "", rest, "")
+            stated = cls.dialect
+            rows = [
+                ("In the engine", f"`{stated.call}`"),
+                ("Term of rank r or score x", f"`{stated.formula}`"),
+                ("Weights", WEIGHTS[stated.weights]),
+                ("An item that a list lacks gets", stated.absent),
+                ("A list of equal scores gives", stated.flat or "scores do not matter"),
+                ("Equal results", stated.ties),
+                ("Precision", stated.precision),
+                ("Lists are cut by", stated.depth),
+                ("Most lists", str(stated.most_lists or "any number")),
+                ("Compared with", stated.verified),
+            ]
+            yield from table(("", ""), rows)
+            own = [(f"`{p.name}`", f"`{p.default!r}`", _accepts(p), p.help) for p in params.parameters(cls)]
+            if own:
+                yield from table(("parameter", "default", "accepted", "what it does"), own)
+            if cls.exempt:
+                yield from (f"- Need not pass `{check}`: {reason}." for check, reason in cls.exempt.items())
+                yield ""
+            yield from ("```python", example, "```", "")
+
+
+class Dialects(Written):
+    """The methods of all engines side by side."""
+
+    def lines(self) -> Iterator[str]:
+        head = (
+            "method",
+            "term of rank r or score x",
+            "k",
+            "weights",
+            "absent item",
+            "equal scores",
+            "precision",
+        )
+        rows = [
+            (
+                f"[`{cls.name}`](/engines/{cls.dialect.engine}.md)",
+                f"`{cls.dialect.formula}`",
+                _limits(cls),
+                WEIGHTS[cls.dialect.weights],
+                cls.dialect.absent,
+                cls.dialect.flat,
+                cls.dialect.precision,
+            )
+            for cls in _dialects()
+        ]
+        yield from table(head, rows)
 
 
 class Metrics(Written):
@@ -292,6 +374,8 @@ DIRECTIVES: Mapping[str, type[Written]] = {
     "podium-method": Method,
     "podium-details": Details,
     "podium-methods": Methods,
+    "podium-engine": Engine,
+    "podium-dialects": Dialects,
     "podium-metrics": Metrics,
     "podium-formats": Formats,
     "podium-commands": Commands,

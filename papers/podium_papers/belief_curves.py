@@ -1,4 +1,4 @@
-"""Learning from beliefs about features, by number of unlabelled queries; with the graded sum and labels."""
+"""Learning from beliefs about features, by number of unlabeled queries; with the graded sum and labels."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class BeliefProblem:
 
 @dataclass(frozen=True)
 class BeliefCurvePoint:
-    """One sample size: learned from `queries` unlabelled queries, measured on others."""
+    """One sample size: learned from `queries` unlabeled queries, measured on others."""
 
     queries: int
     quality: float
@@ -153,7 +153,7 @@ def _random_quality(labels: Labels) -> float:
 
 
 def sizes_for(problem: BeliefProblem) -> list[int]:
-    """Numbers of unlabelled queries: round numbers, then half of all."""
+    """Numbers of unlabeled queries: round numbers, then half of all."""
     half = len(problem) // 2
     return [*(n for n in SIZES if n <= NEARLY * half), half]
 

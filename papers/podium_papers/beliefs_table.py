@@ -1,4 +1,4 @@
-"""The table of the paper on labelled features: a curve over the number of unlabelled queries."""
+"""The table of the paper on labeled features: a curve over the number of unlabeled queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _METHODS = {LEARNED: "LabelledFeatures", PUBLISHED: "LabelledFeatures(kept=0)"}
 
 TABLE = PublishedTable(
     name="labelled-features",
-    title="Learning to rank from beliefs about features, by the number of unlabelled queries",
+    title="Learning to rank from beliefs about features, by the number of unlabeled queries",
     citation="Diaz, Learning to rank with labeled features, ICTIR 2016, figure 1 and table 1",
     sets=("mslr-web10k-sample", "mq2008", "ohsumed"),
     metrics=("ndcg@10:exp",),
@@ -41,7 +41,7 @@ TABLE = PublishedTable(
     tested=(),
     study="beliefs_table",
     notes=(
-        "NDCG@10 (exp), percent, by the number of unlabelled queries learned from: 25 draws, each learning "
+        "NDCG@10 (exp), percent, by the number of unlabeled queries learned from: 25 draws, each learning "
         "from half of the queries, in nested samples, and measuring on the other half; queries without a "
         "relevant item are excluded. In the last column, all queries are learned from, without labels, and "
         "measured.",

@@ -17,7 +17,7 @@ from podium.data.dataset import Dataset
 from podium.data.ids import Id
 from podium.data.labels import Labels
 
-__all__ = ["labelled_items", "load_dataset", "with_features", "without_experts"]
+__all__ = ["labeled_items", "load_dataset", "with_features", "without_experts"]
 
 
 def load_dataset(name: str, folder: str | os.PathLike[str]) -> Dataset:
@@ -31,8 +31,8 @@ def load_dataset(name: str, folder: str | os.PathLike[str]) -> Dataset:
     return dataclasses.replace(READERS[name](Path(folder) / name), name=name)
 
 
-def labelled_items(data: Dataset) -> Dataset:
-    """The preferences restricted to labelled items."""
+def labeled_items(data: Dataset) -> Dataset:
+    """The preferences restricted to labeled items."""
     if data.labels is None:
         return data
     keep = ~np.isnan(data.labels.align(data.preferences.index))

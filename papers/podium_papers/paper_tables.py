@@ -22,7 +22,7 @@ _AS_PUBLISHED = "vectors=unit, optimizer=sgd, batch=1, rate=0.01, passes=200"
 LR_I = f"svd(transform=binary, {_AS_PUBLISHED})"
 LR_R = f"svd(transform=rank, {_AS_PUBLISHED})"
 LR_LOG_R = f"svd(transform=log, {_AS_PUBLISHED})"
-_FOR_CROWDS = "transform=binary, vectors=scaled, standardise=True, l2=0.5, rate=0.01, passes=50"
+_FOR_CROWDS = "transform=binary, vectors=scaled, standardize=True, l2=0.5, rate=0.01, passes=50"
 LR_CONSENSUS = f"svd(matrices=combined, {_FOR_CROWDS})"
 LR_HYBRID = f"svd(matrices=hybrid, min_preferences=1000, {_FOR_CROWDS})"
 CRF = "crf"
@@ -157,7 +157,7 @@ _CROWD = PublishedTable(
         "Five random splits of the 100 topics into 60/20/20; only documents with a gold label are measured.",
         "The published run had 2,275 gold labels, these data have 3,275: the order of the rows and the size "
         "of the gaps are comparable, the digits are not.",
-        "The settings differ from the published ones (scaled vectors, standardised features, a penalty, "
+        "The settings differ from the published ones (scaled vectors, standardized features, a penalty, "
         "1,000 judgements for own features): with the published ones, LR-unlabelled does not beat "
         "LR-labelled here.",
         "LETOR's NDCG: the published N@2 are multiples of 0.50, which implies equal weights of places 1 and "

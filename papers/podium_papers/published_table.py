@@ -22,7 +22,7 @@ class PublishedRow:
     published: Mapping[str, Figures] = field(default_factory=dict)  # by data set
     pruned: bool = False  # refitted without the experts that the model does not use
     without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # excluded experts, by data set
-    labelled: bool = False  # uses only the preferences over labelled items
+    labelled: bool = False  # uses only the preferences over labeled items
     unlisted: Unlisted | None = None  # another reading of unlisted items
     features: Mapping[str, str] = field(default_factory=dict)  # data set with the item features, by data set
     quality: bool = False  # the method estimates annotator qualities as probabilities
@@ -42,7 +42,7 @@ class PublishedTable:
     tested: tuple[str, ...]  # metrics of the paired tests
     ties: TieRule = "input"
     splits: int | None = None  # number of random 60/20/20 splits that replace the data set's folds
-    labelled_only: bool = False  # measure only the order of the labelled items
+    labelled_only: bool = False  # measure only the order of the labeled items
     choose_by: str = "map"
     whole: bool = False  # measured on all queries at once, by methods that do not learn
     comparable: bool = True  # the published figures use the same labels, so that differences are meaningful

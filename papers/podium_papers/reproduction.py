@@ -22,7 +22,7 @@ from podium.evaluate.comparison import ComparisonRow
 from podium.evaluate.crossvalidation import (
     Candidate,
     CrossValidation,
-    Pruned,
+    PrunedMethod,
     cross_validate,
     subtask_progress,
 )
@@ -205,7 +205,7 @@ def _prepare_data(row: PublishedRow, data: Dataset, folder: str | os.PathLike[st
         data = data_sets.with_features(data, row.features[data.name], folder)
     if row.without:
         data = data_sets.without_experts(data, row.without[data.name])
-    return data_sets.labelled_items(data) if row.labelled else data
+    return data_sets.labeled_items(data) if row.labelled else data
 
 
 def _build_candidates(row: PublishedRow, seed: int) -> list[Candidate]:
@@ -216,7 +216,7 @@ def _build_candidates(row: PublishedRow, seed: int) -> list[Candidate]:
         made = make(spec)
         if seed and getattr(made, "seed", seed) == 0:
             made = dataclasses.replace(made, seed=seed)  # type: ignore[call-arg]
-        found.append(Pruned(made) if row.pruned else made)
+        found.append(PrunedMethod(made) if row.pruned else made)
     return found
 
 
@@ -254,4 +254,4 @@ def _run_tests(what: PublishedTable, results: dict[str, CrossValidation]) -> tup
     whole = CrossValidation(
         results[what.baseline].metrics, {n: found[n] for n, found in results.items()}, what.baseline
     )
-    return whole.compare(metrics=what.tested, test="randomisation").rows
+    return whole.compare(metrics=what.tested, test="randomization").rows

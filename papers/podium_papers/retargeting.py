@@ -142,7 +142,7 @@ def _run_set(name: str, data: Dataset, rows: Sequence[PublishedRow], seed: int, 
     found = _rank_rows(seen, extra, rows, facts, told)
     measured = {n: evaluate(c, data.labels, TABLE.metrics, queries="all") for n, c in found.items()}
     base = OURS if OURS in found else next(iter(found))
-    tests = compare_evaluations(measured, TABLE.tested, baseline=base, test="randomisation").rows
+    tests = compare_evaluations(measured, TABLE.tested, baseline=base, test="randomization").rows
     shown = [
         RowResult(r.name, _spec(r), None, tuple(100 * v for v in measured[r.name].mean().values()))
         for r in rows

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from podium import _renamed
 from podium.core.version import __version__
@@ -25,6 +25,7 @@ _NAMES = {
     "Preferences": "podium.data.preferences",
     "compare": "podium.evaluate",
     "cross_validate": "podium.evaluate",
+    "deploy": "podium.deployment",
     "diagnose": "podium.analysis.experts",
     "explain": "podium.analysis.explain",
     "fuse": "podium.methods.fuse",
@@ -37,9 +38,33 @@ _NAMES = {
     "write": "podium.formats",
 }
 
-__all__ = ["__version__", *_NAMES]
+__all__ = [
+    "Aggregator",
+    "Consensus",
+    "Dataset",
+    "Features",
+    "LabelledFeatures",
+    "Labels",
+    "LambdaRank",
+    "Preferences",
+    "__version__",
+    "compare",
+    "cross_validate",
+    "deploy",
+    "diagnose",
+    "explain",
+    "fuse",
+    "load",
+    "make",
+    "read",
+    "report",
+    "save",
+    "tune",
+    "write",
+]
 
 if TYPE_CHECKING:
+    from podium import methods
     from podium.analysis.experts import diagnose
     from podium.analysis.explain import explain
     from podium.data.consensus import Consensus
@@ -47,9 +72,11 @@ if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.labels import Labels
     from podium.data.preferences import Preferences
+    from podium.deployment import deploy
     from podium.evaluate import compare, cross_validate
     from podium.evaluate.tuning import tune
     from podium.formats import read, write
+    from podium.methods import *  # noqa: F403 - it has an `__all__`
     from podium.methods.base import Aggregator, make
     from podium.methods.feature.labelled_features import LabelledFeatures
     from podium.methods.fuse import fuse
@@ -57,13 +84,15 @@ if TYPE_CHECKING:
     from podium.models import load, save
     from podium.reporting import report
 
+    __all__ += methods.__all__  # at run time a star import does not load every method
+else:
 
-def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        return getattr(importlib.import_module(_NAMES[name]), name)
-    from podium.core import registry
+    def __getattr__(name: str) -> object:
+        if name in _NAMES:
+            return getattr(importlib.import_module(_NAMES[name]), name)
+        from podium.core import registry
 
-    return registry.aggregators.get_class(name, __name__)
+        return registry.aggregators.get_class(name, __name__)
 
 
 def __dir__() -> list[str]:

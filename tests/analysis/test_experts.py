@@ -336,3 +336,17 @@ def test_real_runs(data_dir):
     i, j = (p.experts.code_of(e) for e in ("InexpC2", "Sel50"))
     expected = np.mean([rbo(a.ranking(q), b.ranking(q)) for q in some.queries])
     assert found.overlap[i, j] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_order_of_the_chart_is_scipys_clustering(seed):
+    """Random distances have no ties, so both orders are determined."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    from podium.analysis.experts.chart import order_by_linkage
+
+    random = np.random.default_rng(seed)
+    distances = random.random((n := int(random.integers(2, 30)), n))
+    apart = np.triu(distances, 1) + np.triu(distances, 1).T
+    assert order_by_linkage(apart) == leaves_list(linkage(squareform(apart), "average")).tolist()

@@ -15,7 +15,6 @@ from podium.analysis.leaderboard import Tally, leaderboard, load, save
 from podium.analysis.leaderboard import inference as u
 from podium.core.errors import ParameterError
 from podium.kernels import bootstrap as drawing
-from podium.kernels import dispatch
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "interval_coverage.py"
 
@@ -127,18 +126,6 @@ def test_totals_drawn_have_the_mean_and_variance_of_weighted_votes():
     ).reshape(5, -1)
     assert np.allclose(drawn.mean(axis=1), totals, atol=4 * np.sqrt(squares / 20_000).max())
     assert np.allclose(drawn.var(axis=1), squares, rtol=0.06)
-
-
-def test_compiled_rounds_of_weighted_votes_equal_those_of_numpy(monkeypatch):
-    random = np.random.default_rng(0)
-    a = random.integers(0, 8, 900)
-    b = (a + random.integers(1, 8, 900)) % 8
-    p = Preferences.from_comparisons(
-        np.zeros(900, int), np.zeros(900, int), a, b, weight=random.random(900) + 0.01
-    )
-    plain = leaderboard(p, bootstrap=30)
-    monkeypatch.setattr(dispatch, "SMALL", 0)
-    assert np.allclose(leaderboard(p, bootstrap=30).draws, plain.draws, atol=1e-9)
 
 
 def test_soft_votes_have_the_errors_of_their_shares():

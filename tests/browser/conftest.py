@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from serving import started
-
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -32,6 +30,8 @@ def browser():
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory):
+    from serving import started
+
     with started(tmp_path_factory.mktemp("studio"), "--quiet") as (_, said):
         yield said["address"]
 

@@ -80,7 +80,7 @@ def test_move_a_weight_and_read_why(open_page, address, shot):
     slider.focus()
     with page.expect_response("**/rank.json**"):
         page.keyboard.press("End")  # by the keyboard alone
-    until(page, "document.getElementById('told').textContent.includes('changed rank')")
+    until(page, "document.getElementById('status').textContent.includes('changed rank')")
     after = places(page)
     assert after != before
     assert sorted(after) == sorted(before) or len(after) == 50
@@ -96,7 +96,7 @@ def test_move_a_weight_and_read_why(open_page, address, shot):
     assert again.get_by_label("echo-2", exact=True).input_value() == "3"
     with page.expect_response("**/rank.json**"):
         page.get_by_role("button", name="Reset all to 1").click()
-    until(page, "document.getElementById('told').textContent.includes('do not change the order')")
+    until(page, "document.getElementById('status').textContent.includes('do not change the order')")
     assert places(page) == before
     assert "w%3A" not in page.url
     page.get_by_label("compared with").fill(before[1])
@@ -117,7 +117,7 @@ def test_weights_can_be_moved_without_scripts(open_page, address):
     page.keyboard.press("End")
     page.get_by_role("button", name="Update ranking").click()
     assert places(page) != before
-    assert "changed rank" in page.locator("#told").inner_text()
+    assert "changed rank" in page.locator("#status").inner_text()
 
 
 def test_compare_two_methods(open_page, address, shot):

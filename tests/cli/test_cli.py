@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from podium import formats, make
 from podium.cli import program
+from podium.kernels import dispatch
 
 VERBS = [
     "annotators",
@@ -149,7 +150,10 @@ def test_methods():
 
 
 def test_doctor(files):
-    assert run("doctor").exit_code == 0
+    plain = run("doctor")
+    assert plain.exit_code == 0
+    wide = len(dispatch.list_wide_modules())
+    assert (f"({wide} of them with AVX2)" if wide else "(all portable)") in plain.output
     healthy = run("doctor", files / "bm25.run", files / "dense.run", "-q", files / "qrels.txt", "--json")
     assert healthy.exit_code == 0
     (files / "other.txt").write_text("Q1 0 B 1\n")

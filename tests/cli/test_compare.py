@@ -138,12 +138,19 @@ def test_a_saved_model_is_a_method_on_queries_it_was_not_fitted_on(words, files,
     found = json.loads(done.stdout)
     assert str(some) in {r["name"] for r in found["rows"]}
     assert found["queries"] == 12 - 5
-    assert "was fitted on some of the labelled queries (up to 5): all figures use the 7 others" in done.stderr
+    assert "was fitted on some of the labeled queries (up to 5): all figures use the 7 others" in done.stderr
     done = run(*words, "-m", "rrf", "-m", every)
-    assert "every.podium is left out: it was fitted on all 12 labelled queries" in done.stderr
+    assert "every.podium is left out: it was fitted on all 12 labeled queries" in done.stderr
     alone = run(*words, "-m", every)
     assert alone.exit_code == 2
-    assert "cannot be evaluated on this input: it was fitted on all 12 labelled queries" in alone.stderr
+    assert "cannot be evaluated on this input: it was fitted on all 12 labeled queries" in alone.stderr
+
+
+def test_the_british_spelling_of_a_test_is_read(words):
+    old, new = (run(*words, "-m", "rrf", "-m", "mc4", "--test", f"randomi{c}ation", "--json") for c in "sz")
+    assert old.stdout == new.stdout
+    assert "--test randomisation is now --test randomization" in old.stderr
+    assert "randomisation" not in new.stderr
 
 
 @pytest.mark.parametrize(("more", "said"), [

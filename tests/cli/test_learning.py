@@ -202,7 +202,8 @@ def test_explain(files):
     assert (done["exact"], done["items"][0]["of"]) == (True, 3)
     words = ("--weights", "good=2,bad=1", "--query", "q1", "--item", "z", "--over", "c")
     text = run("explain", *runs, "-m", "rrf(k=1)", *words).stdout.splitlines()
-    assert text[0] == "expert\trank of z\trank of c\tfavors z"
+    assert text[0] == "expert\trank of z\trank of c\tfavors z\tweight"
+    assert [line.split("\t")[-1] for line in text[1:]] == ["2", "1"]
     assert [line.split("\t")[:3] for line in text[1:]] == [["good", "1", "3"], ["bad", "3", "1"]]
     first = json.loads(
         run("explain", *runs, "-m", "rrf", "--weights", "good=2,bad=1", "--query", "q1", "--json").stdout

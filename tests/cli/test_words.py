@@ -167,8 +167,7 @@ def test_tune_refuses_a_second_metric(files):
 )
 def test_metrics_as_trec_eval_names_them(files, given, meant):
     words = ("eval", files / "bm25.run", "-q", files / "qrels.txt", "-M")
-    assert f"no metric is called '{given}'; did you mean {meant}?" in run(*words, given).stderr
-    assert run(*words, meant).exit_code == 0
+    assert run(*words, given).stdout == run(*words, meant).stdout
 
 
 def test_every_method_that_help_names_is_known_to_methods():

@@ -68,6 +68,8 @@ def test_an_interval_includes_its_ends_unless_they_are_open(low, open_low, open_
 
 
 def test_the_service_has_a_field_for_every_setting_of_a_leaderboard():
+    pytest.importorskip("pydantic")
+    pytest.importorskip("fastapi")
     models = pytest.importorskip("podium.studio.api.request_models")
     fields = models.LeaderboardRequest.model_fields
     for p in parameters(LeaderboardSettings):

@@ -202,7 +202,7 @@ def test_every_item_has_the_slot_that_holds_it():
 
 
 def test_labels():
-    with pytest.raises(InputError, match="row 2: item 'a' is labelled twice for query 'q'"):
+    with pytest.raises(InputError, match="row 2: item 'a' is labeled twice for query 'q'"):
         Labels.from_rows(["q", "q"], ["a", "a"], [1, 2])
     with pytest.raises(InputError, match="row 1: the grade is nan"):
         Labels.from_rows(["q"], ["a"], [np.nan])

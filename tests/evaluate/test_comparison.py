@@ -43,7 +43,7 @@ B = [0.3, 0.4, 0.9, 0.7, 0.6, 0.8]
 
 def test_rows_by_hand():
     both = {"a": evaluation(A), "b": evaluation(B)}
-    row = compare_evaluations(both, "ndcg@10", test="randomisation").row("b", "ndcg@10")
+    row = compare_evaluations(both, "ndcg@10", test="randomization").row("b", "ndcg@10")
     assert row.mean == pytest.approx(sum(B) / 6)
     assert row.difference == pytest.approx((0.1 + 0 + 0.3 - 0.1 + 0.1 + 0.3) / 6)
     assert (row.wins, row.ties, row.losses) == (4, 1, 1)
@@ -56,7 +56,7 @@ def test_rows_by_hand():
 @pytest.mark.parametrize(("test", "expected"), [
     ("t", lambda d: stats.ttest_1samp(d, 0).pvalue),
     ("wilcoxon", lambda d: stats.wilcoxon(d[d != 0], method="approx").pvalue),
-    ("randomisation", lambda d: stats.permutation_test(
+    ("randomization", lambda d: stats.permutation_test(
         (d,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples", n_resamples=np.inf).pvalue),
 ])  # fmt: skip
 def test_p_values_are_those_of_scipy(test, expected):
@@ -86,7 +86,7 @@ def test_holm_is_over_the_whole_table_and_over_all_pairs():
     assert one.p_holm >= plain.p_holm - 1e-12
 
 
-@pytest.mark.parametrize("test", ["t", "randomisation"])
+@pytest.mark.parametrize("test", ["t", "randomization"])
 def test_intervals_of_many_are_those_of_one(test):
     d = np.random.default_rng(1).normal(size=(4, 30))
     found = assess_differences(d, test=test, rounds=500, seed=3)

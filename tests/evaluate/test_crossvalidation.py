@@ -15,7 +15,7 @@ from podium.core.params import Range
 from podium.data.dataset import Fold
 from podium.data.demo import demo
 from podium.evaluate import (
-    Pruned,
+    PrunedMethod,
     compare,
     cross_validate,
     evaluate,
@@ -135,7 +135,7 @@ def test_methods_that_pool_queries_without_labels_see_all_of_them(tmp_path):
     for some in (data, data.select_codes(np.arange(15))):  # what is kept of one is not taken for the other
         found = cross_validate(
             some, {"crowdagg": ["crowdagg"], "rrf": "rrf"}, "ndcg@3", resume=tmp_path
-        ).pooled("crowdagg")
+        ).pool_folds("crowdagg")
         whole = evaluate(make("crowdagg").aggregate(some.preferences), some.labels, "ndcg@3")
         assert dict(zip(found.queries, found["ndcg@3"], strict=True)) == pytest.approx(
             dict(zip(whole.queries, whole["ndcg@3"], strict=True))
@@ -150,7 +150,7 @@ def test_queries_from_elsewhere_are_answered_by_themselves():
     train, test = data.select_codes(np.arange(20)), data.select_codes(np.arange(20, 30))
     found = cross_validate(train, {"c": "crowdagg"}, "ndcg@3", folds=[Fold(train, train, test)])
     alone = evaluate(make("crowdagg").aggregate(test.preferences), test.labels, "ndcg@3")
-    assert found.pooled("c").mean() == pytest.approx(alone.mean())
+    assert found.pool_folds("c").mean() == pytest.approx(alone.mean())
 
 
 def test_means_and_values_by_query_are_those_of_a_plain_evaluation(data):
@@ -161,7 +161,7 @@ def test_means_and_values_by_query_are_those_of_a_plain_evaluation(data):
         assert found.mean(name, digits=None) == pytest.approx(
             whole.mean_over_parts(data.part, None), abs=1e-15
         )
-        pooled = found.pooled(name)
+        pooled = found.pool_folds(name)
         at = [pooled.queries.code_of(q) for q in whole.queries]
         assert (pooled.values[:, at] == whole.values).all()
     by_part = [found.fold_means("rrf")[f]["map"] for f in range(5)]
@@ -224,23 +224,31 @@ def test_results_are_kept_and_found_again(data, toy, tmp_path):
     assert [run(other)[1], run(metrics="mrr")[1], run(ties="input")[1]] == [10, 10, 10]
 
 
+def test_defaults_belong_to_what_identifies_a_kept_result():
+    """A default that changes, in a newer version or in a method being written, must not reuse old results."""
+    name, values = make("rrf").key_facts()
+    assert (name, float(values["k"])) == ("rrf", 60.0)
+    assert PrunedMethod("rrf").key_facts() == ["pruned", name, values]
+    assert make("rrf(k=60)").key_facts() == [name, values] != make("rrf(k=61)").key_facts()
+
+
 def test_undefined_values_survive_being_kept(tmp_path):
     data = parts_where("x", "x", "x")
     grades = data.labels.grades.copy()
     grades[:6] = 1.0  # one grade: tau is not defined
     data = Dataset(data.preferences, Labels(data.labels.index, grades), part=data.part)
     first, again = (cross_validate(data, {"rrf": "rrf"}, "tau_b", resume=tmp_path) for _ in range(2))
-    assert np.isnan(first.pooled("rrf").values).sum() == 2
-    np.testing.assert_array_equal(first.pooled("rrf").values, again.pooled("rrf").values)
+    assert np.isnan(first.pool_folds("rrf").values).sum() == 2
+    np.testing.assert_array_equal(first.pool_folds("rrf").values, again.pool_folds("rrf").values)
 
 
 def test_pruning_leaves_out_what_the_model_does_not_use(data, toy):
-    found = cross_validate(data, {"pruned": Pruned("follower")}, "map")
+    found = cross_validate(data, {"pruned": PrunedMethod("follower")}, "map")
     assert [fold.chosen for fold in found["pruned"]] == ["pruned follower"] * 5
     assert [len(fold.dropped) for fold in found["pruned"]] == [1] * 5
     assert len(toy.seen) == 10
     with pytest.raises(ParameterError, match="rrf does not report unused experts"):
-        cross_validate(data, {"p": Pruned("rrf")}, "map")
+        cross_validate(data, {"p": PrunedMethod("rrf")}, "map")
     toy.seen.clear()
 
 
@@ -271,7 +279,7 @@ def test_a_query_tested_twice_counts_once(data):
     found = cross_validate(data, {"rrf": "rrf", "borda": "borda"}, METRICS, folds=splits)
     tested = [q for fold in splits for q in fold.test.preferences.queries]
     assert len(set(tested)) < len(tested)
-    assert len(found.pooled("rrf")) == len(set(tested)) == found.compare().queries
+    assert len(found.pool_folds("rrf")) == len(set(tested)) == found.compare().queries
     frame = found.to_frame("pandas")
     assert len(frame) == 2 * len(tested)
     assert set(zip(frame["fold"], frame["query"], strict=True)) == {
@@ -279,7 +287,7 @@ def test_a_query_tested_twice_counts_once(data):
     }
 
 
-def test_holdout_takes_labelled_queries(data):
+def test_holdout_takes_labeled_queries(data):
     few = Dataset(data.preferences, data.labels.select(data.labels.queries[:10]))
     rest, held = holdout(few, 0.3)
     assert (len(rest), len(held)) == (37, 3)
@@ -289,11 +297,11 @@ def test_holdout_takes_labelled_queries(data):
     for share in (0, 1, -1):
         with pytest.raises(ParameterError, match="share is"):
             holdout(few, share)
-    with pytest.raises(ParameterError, match="0 labelled queries"):
+    with pytest.raises(ParameterError, match="0 labeled queries"):
         holdout(Dataset(data.preferences), 0.5)
 
 
-def test_only_labelled_items_are_measured():
+def test_only_labeled_items_are_measured():
     lists = {q: {"e": ["x", "a", "y", "b"]} for q in range(6)}
     labels = Labels.from_dict({q: {"a": 1, "b": 0} for q in range(6)})
     data = Dataset(Preferences.from_lists(lists), labels, part=np.arange(6, dtype=np.int32) % 3)
@@ -360,7 +368,7 @@ def test_too_few_queries_for_the_usual_folds():
         ParameterError, match=r"4 queries are too few for 5 folds; .* folds=dataset.folds\(4\)"
     ):
         cross_validate(data, {"rrf": "rrf"}, "map")
-    assert len(cross_validate(data, {"rrf": "rrf"}, "map", folds=data.folds(4)).pooled("rrf")) == 4
+    assert len(cross_validate(data, {"rrf": "rrf"}, "map", folds=data.folds(4)).pool_folds("rrf")) == 4
     with pytest.raises(ParameterError, match="2 queries are too few for 5 folds; folds need 3 or more"):
         demo(2).folds()
     with pytest.raises(ParameterError, match="k is 9; accepted: 3 to the number of queries"):

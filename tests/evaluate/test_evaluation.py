@@ -95,7 +95,7 @@ def test_undefined_queries_are_left_out_and_counted():
         result, Labels.from_dict({1: {"a": 2, "b": 1, "c": 0}, 2: {"a": 1, "b": 1}}), ["tau_b", "mrr"]
     )
     assert found.mean()["tau_b"] == 1.0
-    assert found.undefined() == {"tau_b": 1, "mrr": 0}
+    assert found.count_undefined() == {"tau_b": 1, "mrr": 0}
 
 
 def test_an_experts_own_lists():
@@ -165,7 +165,7 @@ def test_bad_comparisons(contest):
     results, labels = contest
     with pytest.raises(ParameterError, match="no result 'x'"):
         compare(results, labels, "map", baseline="x")
-    with pytest.raises(ParameterError, match="accepted: t, wilcoxon, randomisation"):
+    with pytest.raises(ParameterError, match="accepted: t, wilcoxon, randomization"):
         compare(results, labels, "map", test="z")
     with pytest.raises(ParameterError, match="nothing to compare"):
         compare({}, labels, "map")

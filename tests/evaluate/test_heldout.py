@@ -61,7 +61,7 @@ def test_an_older_model_file_loads_and_does_not_say(data, fitted):
     again = models.model_files.loads(models.model_files.dumps(old))
     assert find_fitted_queries(again, data.labels) is None
     found = exclude_fitted_queries({"crf": again}, data.labels)
-    assert (found.silent, len(found.labels)) == (("crf",), len(data.labels))
+    assert (found.unrecorded, len(found.labels)) == (("crf",), len(data.labels))
     assert "does not record which ones" in found.notes[0]
 
 
@@ -79,7 +79,7 @@ def test_figures_are_of_other_queries(data, fitted):
     assert (dict(found.used), found.left_out) == ({"crf": 20}, {})
     assert "all figures use the 20 others" in found.notes[0]
     untouched = part(data, slice(20, 40)).labels
-    assert exclude_fitted_queries({"crf": fitted}, untouched).checked == ("crf",)
+    assert exclude_fitted_queries({"crf": fitted}, untouched).unaffected == ("crf",)
 
 
 @pytest.mark.parametrize("left", [0, LEAST - 1])
@@ -88,7 +88,7 @@ def test_a_model_without_enough_other_queries_has_no_figures(data, left):
     model = make("weighted_borda").fit(some.preferences, some.labels)
     found = exclude_fitted_queries({"m": model, "rrf": make("rrf")}, data.labels)
     assert len(found.labels) == len(data.labels)
-    assert "labelled queries" in found.left_out["m"]
+    assert "labeled queries" in found.left_out["m"]
 
 
 def test_what_labels_chose_they_cannot_measure(data):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from podium import evaluate as evaluate_package
 from podium.core.errors import InputError, ParameterError
 from podium.evaluate.significance import (
     TESTS,
@@ -18,7 +19,7 @@ from podium.evaluate.significance import (
     holm,
     mean_interval,
     paired_t,
-    randomisation,
+    randomization,
     wilcoxon,
 )
 
@@ -39,19 +40,19 @@ def test_wilcoxon_leaves_out_zeros_and_accounts_for_ties():
 
 
 @pytest.mark.parametrize("d", [CASES[1], CASES[2], np.array([0.1, 0.2, 0.3, -0.6, 0.0, 0.1])], ids=len)
-def test_randomisation_is_exact_for_few_queries(d):
+def test_randomization_is_exact_for_few_queries(d):
     signs = itertools.product((1, -1), repeat=len(d))
     sums = [abs(math.fsum(s * v for s, v in zip(sign, d, strict=True))) for sign in signs]
     expected = np.mean(np.array(sums) >= abs(math.fsum(d)) - 1e-12)
-    assert randomisation(d) == pytest.approx(expected)
+    assert randomization(d) == pytest.approx(expected)
 
 
-def test_randomisation_by_sampling_is_near_scipy_and_repeats():
+def test_randomization_by_sampling_is_near_scipy_and_repeats():
     d = CASES[3]
     theirs = stats.permutation_test((d,), np.mean, permutation_type="samples", n_resamples=9999, rng=1).pvalue
-    assert randomisation(d, rounds=20_000) == pytest.approx(theirs, abs=0.02)
-    assert randomisation(d, seed=3) == randomisation(d, seed=3) != randomisation(d, seed=4)
-    assert randomisation(np.ones(100), rounds=99) == 0.01  # never 0: the observed signs count as one round
+    assert randomization(d, rounds=20_000) == pytest.approx(theirs, abs=0.02)
+    assert randomization(d, seed=3) == randomization(d, seed=3) != randomization(d, seed=4)
+    assert randomization(np.ones(100), rounds=99) == 0.01  # never 0: the observed signs count as one round
 
 
 def test_the_interval_beside_t_is_scipys():
@@ -61,24 +62,24 @@ def test_the_interval_beside_t_is_scipys():
 
 
 @pytest.mark.parametrize("d", [CASES[2], np.array([0.1, 0.2, 0.3, -0.6, 0.0, 0.1, 0.4, 0.0])], ids=len)
-def test_the_randomisation_interval_holds_what_the_test_does_not_reject(d):
+def test_the_randomization_interval_holds_what_the_test_does_not_reject(d):
     """One value at a time, by the test itself."""
-    low, high = mean_interval(d, test="randomisation")
+    low, high = mean_interval(d, test="randomization")
     for value in np.linspace(d.min() - 0.2, d.max() + 0.2, 301):
-        assert (low <= value <= high) == (randomisation(d - value) > 0.05)
+        assert (low <= value <= high) == (randomization(d - value) > 0.05)
 
 
-def test_the_randomisation_interval_by_sampling_is_near_that_of_all_patterns(monkeypatch):
+def test_the_randomization_interval_by_sampling_is_near_that_of_all_patterns(monkeypatch):
     d = CASES[2]
-    whole = mean_interval(d, test="randomisation")
+    whole = mean_interval(d, test="randomization")
     monkeypatch.setattr("podium.evaluate.significance.EXACT", 1)
-    assert mean_interval(d, test="randomisation", rounds=50_000) == pytest.approx(whole, abs=0.02)
+    assert mean_interval(d, test="randomization", rounds=50_000) == pytest.approx(whole, abs=0.02)
 
 
 @given(
     st.lists(st.sampled_from([0.0, 0.25, 0.5, 1 / 3, 0.07]), min_size=2, max_size=24),
     st.lists(st.sampled_from([-1.0, 1.0]), min_size=24, max_size=24),
-    st.sampled_from(["t", "randomisation"]),
+    st.sampled_from(["t", "randomization"]),
     st.sampled_from([0.8, 0.95, 0.99]),
 )
 @settings(max_examples=300, deadline=None)
@@ -90,7 +91,7 @@ def test_an_interval_leaves_zero_out_exactly_when_p_is_small(sizes, signs, test,
 
 
 @pytest.mark.parametrize("queries", [10, 30, 100])
-@pytest.mark.parametrize("test", ["t", "randomisation"])
+@pytest.mark.parametrize("test", ["t", "randomization"])
 def test_intervals_leave_zero_out_in_five_percent_of_noise(test, queries):
     """Two results of which neither is better, by values that are skewed, bounded and often equal."""
     random = np.random.default_rng(queries)
@@ -108,7 +109,7 @@ def test_differences_that_are_all_alike_have_no_spread():
     assert all(math.isnan(end) for end in mean_interval([0.5, 0.5, 0.5]))
     assert mean_interval([0.5] * 8) == (0.5, 0.5)
     assert mean_interval([0.0] * 3) == (0.0, 0.0)
-    assert mean_interval([0.4, 0.5, 0.6], test="randomisation") == (-math.inf, math.inf)
+    assert mean_interval([0.4, 0.5, 0.6], test="randomization") == (-math.inf, math.inf)
 
 
 def test_holm_by_hand():
@@ -134,4 +135,12 @@ def test_bad_settings():
     with pytest.raises(ParameterError, match="level"):
         mean_interval([1.0, 2.0], level=95)
     with pytest.raises(ParameterError, match="rounds"):
-        randomisation([1.0, 2.0], rounds=0)
+        randomization([1.0, 2.0], rounds=0)
+
+
+def test_the_british_spelling_of_the_test_works_with_a_warning():
+    d = [0.1, 0.3, -0.2, 0.4, 0.5, 0.2, 0.1]
+    with pytest.warns(DeprecationWarning, match="randomisation is now randomization"):
+        assert mean_interval(d, test="randomisation") == mean_interval(d, test="randomization")
+    with pytest.warns(DeprecationWarning, match="randomisation is now randomization"):
+        assert evaluate_package.randomisation is randomization

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from podium.core.errors import ParameterError
-from podium.evaluate.significance import holm, randomisation
+from podium.evaluate.significance import holm, randomization
 from podium.evaluate.simultaneous_tests import compute_leads, estimate_choice_value
 
 
@@ -34,7 +34,7 @@ def test_false_claims_on_noise_stay_within_the_level():
         first = best(values)
         wrong += any(lead.p < 0.05 for lead in compute_leads(first, values, rounds=400, seed=n))
         d = [values[first] - values[n] for n in values if n != first]
-        naive += any(randomisation(x, rounds=400, seed=n) < 0.05 for x in d)
+        naive += any(randomization(x, rounds=400, seed=n) < 0.05 for x in d)
     assert wrong / 300 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
     assert naive / 300 > 0.5
 
@@ -47,7 +47,7 @@ def test_a_real_lead_is_found_where_holm_over_all_pairs_cannot():
         found += all(lead.p < 0.05 for lead in compute_leads("m0", values, rounds=2000, seed=n))
         names = list(values)
         pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-        p = holm([randomisation(values[a] - values[b], rounds=2000, seed=n) for a, b in pairs])
+        p = holm([randomization(values[a] - values[b], rounds=2000, seed=n) for a, b in pairs])
         by_holm += all(p[pairs.index(("m0", b))] < 0.05 for b in names[1:])
     assert found >= 16
     assert by_holm == 0
@@ -68,7 +68,7 @@ def test_two_results_are_tested_as_fisher_does(seed):
     rng = np.random.default_rng(seed)
     values = {"a": rng.random(12) + 0.15, "b": rng.random(12)}
     [lead] = compute_leads("a", values, rounds=40_000)
-    exact = randomisation(values["a"] - values["b"])  # all 4,096 patterns of signs
+    exact = randomization(values["a"] - values["b"])  # all 4,096 patterns of signs
     assert lead.p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 40_000) + 1e-4)
 
 

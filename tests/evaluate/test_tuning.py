@@ -19,7 +19,7 @@ from podium.core.errors import InputError, ParameterError
 from podium.core.params import Choice, Range, Tune
 from podium.data.demo import demo
 from podium.evaluate import evaluate, expert_rankings, tune
-from podium.evaluate.significance import randomisation
+from podium.evaluate.significance import randomization
 from podium.evaluate.tuning import QualityWeights, search_space
 from podium.evaluate.tuning.config_search import build_configurations, find_finalists
 from podium.evaluate.tuning.nested_estimate import NestedEstimate, compute_tuning_row, estimate_nested
@@ -373,7 +373,7 @@ def test_without_a_choice_the_spread_is_the_usual_bootstrap_and_t_is_scipys():
     row = compute_tuning_row(found, "rrf", 0.95, 0)
     low, high = stats.ttest_1samp(d, 0).confidence_interval(0.95)
     assert (row.low, row.high) == (pytest.approx(low, rel=0.05), pytest.approx(high, rel=0.05))
-    assert row.p == pytest.approx(max(stats.ttest_1samp(d, 0).pvalue, randomisation(d)), abs=1e-4)
+    assert row.p == pytest.approx(max(stats.ttest_1samp(d, 0).pvalue, randomization(d)), abs=1e-4)
 
 
 def outcome_of(d, spread):
@@ -515,12 +515,12 @@ def test_labels_of_other_queries_and_no_labels_are_errors():
         tune(Dataset(p))
 
 
-def test_unlabelled_and_missing_queries_are_told():
+def test_unlabeled_and_missing_queries_are_counted():
     data = noise(14)
     some = Labels.from_dict({q: {i: float(i % 2) for i in range(12)} for q in [*range(12), "far"]})
     found = tune(Dataset(data.preferences, some), "ndcg@5", ["rrf"], trials=5)
     assert len(found.queries) == 12
-    assert any(n.startswith("1 labelled queries cannot be measured") for n in found.notes)
+    assert any(n.startswith("1 labeled queries cannot be measured") for n in found.notes)
     assert any(n.startswith("2 queries of the input have no usable labels") for n in found.notes)
 
 

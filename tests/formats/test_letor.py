@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from podium.core.errors import InputError, ParameterError
 from podium.formats.base import Content
 from podium.formats.letor import Letor
-from podium.formats.letor_cells import parse_cells
-from podium.kernels import dispatch
+from podium.formats.letor_cells import parse_cells, parse_cells_by_line
 from podium.storage.files import Source
 
 AGG = b"""0 qid:10 1:NULL 2:NULL 3:NULL #docid = C
@@ -87,9 +86,7 @@ def test_files_are_parts() -> None:
         (b"high qid:3 1:5", "the label is 'high'"),
     ],
 )
-@pytest.mark.parametrize("small", [0, 10**12])
-def test_wrong_lines_are_named(monkeypatch: pytest.MonkeyPatch, small: int, line: bytes, words: str) -> None:
-    monkeypatch.setattr(dispatch, "SMALL", small)
+def test_wrong_lines_are_named(line: bytes, words: str) -> None:
     with pytest.raises(InputError) as error:
         read(AGG + line + b"\n")
     assert words in str(error.value)
@@ -114,7 +111,7 @@ cell = st.tuples(
 @given(st.lists(st.lists(cell, max_size=6, unique_by=lambda c: c[0]), min_size=1, max_size=8))
 def test_both_parsers_of_cells_agree(lines: list[list[tuple[int, str]]]) -> None:
     raw = [" \t".join(f"{c}:{v}" for c, v in line).encode() for line in lines]
-    plain, compiled = (parse_cells(raw, lambda *_: InputError("no"), compiled=c) for c in (False, True))
+    plain, compiled = (f(raw, lambda *_: InputError("no")) for f in (parse_cells_by_line, parse_cells))
     for a, b in zip(plain, compiled, strict=True):
         np.testing.assert_array_equal(a, b)
     assert plain.value.tolist() == pytest.approx(

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from podium import formats, make
 from podium.cli import program
 from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.formats import csv_format
 from podium.formats.base import Content
 from podium.formats.csv_format import Csv
 from podium.formats.jsonl import JsonLines
-from podium.kernels import dispatch
 from podium.storage.files import Source
 
 
@@ -136,9 +136,9 @@ def test_files_without_a_header() -> None:
         ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but other"),
     ],
 )
-@pytest.mark.parametrize("small", [0, 10**12])
-def test_wrong_tables(monkeypatch: pytest.MonkeyPatch, small: int, text: str, words: str) -> None:
-    monkeypatch.setattr(dispatch, "SMALL", small)
+@pytest.mark.parametrize("least", [0, 10**12])
+def test_wrong_tables(monkeypatch: pytest.MonkeyPatch, least: int, text: str, words: str) -> None:
+    monkeypatch.setattr(csv_format, "ARROW_ROWS", least)
     with pytest.raises(InputError) as error:
         read(text)
     assert words in str(error.value)
@@ -231,7 +231,7 @@ def test_an_array_of_objects_is_read_as_json_lines_are(tmp_path, rows, indent):
         assert array.labels.to_frame().to_pylist() == lines.labels.to_frame().to_pylist()
 
 
-def test_a_large_array_on_one_line_is_recognised(tmp_path):
+def test_a_large_array_on_one_line_is_recognized(tmp_path):
     rows = [{"query": q, "expert": "e", "item": f"d{i}", "rank": i + 1} for q in range(50) for i in range(40)]
     with gzip.open(tmp_path / "x.json.gz", "wt") as file:
         json.dump(rows, file)
@@ -294,9 +294,9 @@ def test_both_readers_of_tables_agree(rows: list[tuple[str, str, str]], end: str
     source = Source("f.csv", (end.join(lines) + end).encode())
     names = None if header else ["x", "y", "z"]
     tables = []
-    for small in (0, 10**12):
+    for least in (0, 10**12):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dispatch, "SMALL", small)
+            patch.setattr(csv_format, "ARROW_ROWS", least)
             tables.append(Csv().read_table(source, names, ",", frozenset()))
     quick, plain = tables
     assert {n: list(c) for n, c in quick.columns.items()} == {n: list(c) for n, c in plain.columns.items()}

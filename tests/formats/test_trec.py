@@ -14,18 +14,26 @@ from hypothesis import strategies as st
 
 from podium import Labels, Preferences, formats
 from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.formats import trec_columns
 from podium.formats.trec import Qrels, TrecRun
-from podium.kernels import dispatch
+from podium.kernels import text_columns
 from podium.storage.files import Source
 from reference import trec as twin
 
 RUN = "q1 Q0 d1 1 3.5 bm25\nq1 Q0 d2 2 2.5 bm25\nq1 Q0 d2 1 0.9 dense\n"
 
 
+def read_lines_only(patch: pytest.MonkeyPatch) -> None:
+    """Leave all files to the reader in plain Python."""
+    patch.setattr(trec_columns, "read_runs", lambda *_: None)
+    patch.setattr(trec_columns, "read_qrels", lambda *_: None)
+
+
 @pytest.fixture(params=["plain", "compiled"])
 def path_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run a test through both readers."""
-    monkeypatch.setattr(dispatch, "SMALL", 10**12 if request.param == "plain" else 0)
+    """Run a test through the kernels, and through the reader that takes what they refuse."""
+    if request.param == "plain":
+        read_lines_only(monkeypatch)
     return str(request.param)
 
 
@@ -87,10 +95,12 @@ def run_texts(draw: st.DrawFn) -> str:
 @given(text=run_texts(), order=st.sampled_from(["auto", "score"]), threads=st.sampled_from(["1", "3"]))
 def test_both_readers_equal_the_twin(text: str, order: str, threads: str) -> None:
     answers = []
-    for small in (10**12, 0):
+    for plain_only in (True, False):
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore", PodiumWarning)
-            patch.setattr(dispatch, "SMALL", small)
+            patch.setattr(text_columns, "_THREAD_BYTES", 1)
+            if plain_only:
+                read_lines_only(patch)
             patch.setenv("PODIUM_THREADS", threads)
             answers.append(read(text, order=order))
     plain, compiled = answers
@@ -108,9 +118,7 @@ def test_both_readers_equal_the_twin(text: str, order: str, threads: str) -> Non
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
 def test_scores_are_exact(values: list[float]) -> None:
     text = "".join(f"q Q0 d{k} 1 {v!r} t\n" for k, v in enumerate(values))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "SMALL", 0)
-        p = read(text, order="score")
+    p = read(text, order="score")
     got = {p.index.items[int(i)]: s for i, s in zip(p.lists.item, p.lists.score, strict=True)}  # type: ignore[arg-type]
     assert got == {f"d{k}": v for k, v in enumerate(values)}
 
@@ -236,7 +244,7 @@ def test_qrels(path_kind: str) -> None:
     text = b"\xef\xbb\xbfq1 0 d1 2\r\nq1 0 d2 -2\r\n\r\nq2\t0\td1\t0.5\r\n"
     labels = Qrels().read([Source("x", text)]).labels
     assert labels == Labels.from_dict({"q1": {"d1": 2, "d2": -2}, "q2": {"d1": 0.5}})
-    with pytest.raises(InputError, match=r"x:2: item 'd' is labelled twice"):
+    with pytest.raises(InputError, match=r"x:2: item 'd' is labeled twice"):
         Qrels().read([Source("x", b"q 0 d 1\nq 0 d 1\n")])
 
 
@@ -249,9 +257,10 @@ def test_blank_lines_and_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     lines = [f"q{k // 7} Q0 d{rng.integers(10**9)} {k % 7 + 1} {10 - k % 7} t{k % 3}" for k in range(700)]
     text = "\n".join(line + "\n" * int(rng.integers(0, 3)) for line in lines)
-    monkeypatch.setattr(dispatch, "SMALL", 10**12)
-    plain = read(text)
-    monkeypatch.setattr(dispatch, "SMALL", 0)
+    with pytest.MonkeyPatch.context() as patch:
+        read_lines_only(patch)
+        plain = read(text)
+    monkeypatch.setattr(text_columns, "_THREAD_BYTES", 1)
     for threads in ("1", "2", "7"):
         monkeypatch.setenv("PODIUM_THREADS", threads)
         assert read(text) == plain

@@ -1,4 +1,4 @@
-"""Annotators' quality: kernels against plain definitions, finite differences and scipy, both ways of computing."""
+"""Annotators' quality: kernels against definitions, finite differences and scipy, in one thread and in several."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from podium.testing.samples import sample_rows
 from reference import annotators as plain
 
 
-@pytest.fixture(params=["numpy", "compiled"])
+@pytest.fixture(params=["one thread", "threads"])
 def path(request, monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 10**12 if request.param == "numpy" else 0)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 10**12 if request.param == "one thread" else 0)
     return request.param
 
 
@@ -38,7 +38,7 @@ def crowd_of(seed, **how):
 
 
 def coins_of(crowd, sided=False):
-    said, groups = crowd.said, len(crowd.expert)
+    said, groups = crowd.votes, len(crowd.expert)
     first, second = said.group, said.group
     if sided:
         first, second = said.group + groups * said.side, said.group + groups * np.array([0, 2, 1])[said.side]
@@ -55,7 +55,7 @@ def coins_of(crowd, sided=False):
 def test_judgements_are_what_everybody_said(form, seed):
     preferences = sample_rows(form, seed).to_preferences()
     crowd = collect_crowd_votes("test", preferences, np.ones(len(preferences.experts)), pooled=True)
-    said, index, found = crowd.said, preferences.index, Counter()
+    said, index, found = crowd.votes, preferences.index, Counter()
     for r, p in enumerate(said.pair):
         i, j = int(said.first[p]), int(said.second[p])
         who, query = (
@@ -76,7 +76,7 @@ def test_sides_are_told_from_the_first_slot():
     p = Preferences.from_comparisons(
         [0] * 4, ["e"] * 4, ["a", "b", "a", "a"], ["b", "a", "b", "c"], side=[1, 1, -1, 0]
     )
-    said = collect_crowd_votes("test", p, np.ones(1), pooled=True, sides=True).said
+    said = collect_crowd_votes("test", p, np.ones(1), pooled=True, sides=True).votes
     rows = zip(said.pair.tolist(), said.side.tolist(), said.won.tolist(), said.lost.tolist(), strict=True)
     assert sorted(rows) == [(0, 1, 1.0, 0.0), (0, 2, 1.0, 1.0), (1, 0, 1.0, 0.0)]
 
@@ -157,8 +157,8 @@ def test_truths_are_a_maximum_of_the_plain_likelihood(path, seed, sided):
         p = Preferences.from_comparisons([0] * len(v), v.expert.tolist(), *names.tolist(), side=side)
     crowd = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True, sides=sided)
     coins = coins_of(crowd, sided)
-    truth, quality, found = annotator_em.estimate_pair_truths(crowd.said, coins, 1e-11, 10_000)
-    value, posterior = plain.pair_likelihood(crowd.said, coins, found.x)
+    truth, quality, found = annotator_em.estimate_pair_truths(crowd.votes, coins, 1e-11, 10_000)
+    value, posterior = plain.pair_likelihood(crowd.votes, coins, found.x)
     assert found.converged
     assert found.objective == pytest.approx(value, rel=1e-10)
     np.testing.assert_allclose(truth, posterior, atol=1e-9)
@@ -167,7 +167,7 @@ def test_truths_are_a_maximum_of_the_plain_likelihood(path, seed, sided):
         for step in (1e-3, -1e-3):
             moved = found.x.copy()
             moved[c] += step
-            assert plain.pair_likelihood(crowd.said, coins, moved)[0] < value
+            assert plain.pair_likelihood(crowd.votes, coins, moved)[0] < value
 
 
 def test_objectives_never_fall(path):
@@ -175,7 +175,7 @@ def test_objectives_never_fall(path):
     crowd = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True)
     coins = coins_of(crowd)
     values = [
-        annotator_em.estimate_pair_truths(crowd.said, coins, 1e-13, n)[2].objective for n in range(1, 60)
+        annotator_em.estimate_pair_truths(crowd.votes, coins, 1e-13, n)[2].objective for n in range(1, 60)
     ]
     assert (np.diff(values) >= -1e-9).all()
     given = ratings_of(1)
@@ -230,7 +230,7 @@ def test_confusions_are_a_maximum_of_the_plain_likelihood(path, seed):
 
 def test_elo_is_the_plain_loop(path):
     p = crowd_of(0)
-    said = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True, merged=True).said
+    said = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True, merged=True).votes
     pairs = list(zip(said.first, said.second, said.won, said.lost, strict=True))
     expected = plain.compute_expected_elo(pairs, int(said.starts[-1]), 32.0, 0.006, annotator_em.PARTS)
     np.testing.assert_allclose(
@@ -239,11 +239,11 @@ def test_elo_is_the_plain_loop(path):
 
 
 def test_elo_is_the_mean_over_random_orders(monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 0)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 0)
     p = crowd_of(1)
     votes, unit = collect_votes(p, np.ones(len(p.experts)))
     rate = np.log(10) / 400
-    said = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True, merged=True).said
+    said = collect_crowd_votes("test", p, np.ones(len(p.experts)), pooled=True, merged=True).votes
     for k in (4.0, 16.0):
         mean = compute_elo(votes, k * unit, rate, rounds=3000, seed=0)
         # what is left out is of second order in k
@@ -255,6 +255,6 @@ def test_elo_is_the_mean_over_random_orders(monkeypatch):
 
 def test_elo_stays_calm_where_items_meet_very_often(path):
     p = Preferences.from_comparisons([0, 0], ["e", "e"], ["a", "b"], ["b", "a"], weight=[30_000.0, 10_000.0])
-    said = collect_crowd_votes("test", p, np.ones(1), pooled=True, merged=True).said
+    said = collect_crowd_votes("test", p, np.ones(1), pooled=True, merged=True).votes
     ratings = annotator_em.compute_expected_elo(said, said.won, said.lost, 32.0, float(np.log(10) / 400))
     assert ratings[0] - ratings[1] == pytest.approx(400 * np.log10(3), rel=1e-6)

@@ -1,4 +1,4 @@
-"""Gradients towards beliefs: both bodies against plain loops, finite differences and the definition of a swap."""
+"""Gradients towards beliefs, by one thread and by several, against plain loops and finite differences."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.kernels import belief_lambdas, dispatch
+from reference import array_beliefs
 from reference import beliefs as plain
 
 
@@ -22,15 +23,15 @@ def drawn(seed, n, tied):
 
 
 def both(monkeypatch, *arguments):
-    monkeypatch.setattr(dispatch, "SMALL", 10**12)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 10**12)
     small = belief_lambdas.compute_belief_lambdas(*arguments)
-    monkeypatch.setattr(dispatch, "SMALL", 0)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 0)
     return small, belief_lambdas.compute_belief_lambdas(*arguments)
 
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("cutoff", [1, 3, 10, 10**9])
-def test_both_bodies_equal_the_plain_loops(monkeypatch, cutoff, tied):
+def test_gradients_equal_the_plain_loops(monkeypatch, cutoff, tied):
     sizes = [0, 1, 2, 3, 7, 12]
     starts = np.concatenate(([0], np.cumsum(sizes)))
     s, t = drawn(cutoff % 97, starts[-1], tied)
@@ -49,7 +50,7 @@ def test_changes_are_what_swaps_do(n, cutoff, seed):
     s, t = drawn(seed, n, tied=False)
     order = plain.ranking(s.tolist(), t.tolist())
     p = 1 / (1 + np.exp(t[order][None, :] - t[order][:, None]))
-    found = belief_lambdas.compute_swap_changes(p, cutoff)
+    found = array_beliefs.compute_swap_changes(p, cutoff)
     for a in range(n):
         for b in range(a + 1, n):
             assert found[a, b] == pytest.approx(
@@ -88,7 +89,7 @@ def test_threads_do_not_matter(monkeypatch):
     sizes = np.random.default_rng(0).integers(1, 60, 300)
     starts = np.concatenate(([0], np.cumsum(sizes)))
     s, t = drawn(1, starts[-1], tied=True)
-    monkeypatch.setattr(dispatch, "SMALL", 0)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 0)
     found = []
     for threads in ("1", "4"):
         monkeypatch.setenv("PODIUM_THREADS", threads)

@@ -16,11 +16,11 @@ from reference.pairs import voices
 few = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@pytest.mark.parametrize("way", ["numpy", "table", "rows"])
+@pytest.mark.parametrize("way", ["default", "table", "rows"])
 @few
 @given(preferences=strategies.preferences())
 def test_count_equals_its_definition(monkeypatch, way, preferences):
-    monkeypatch.setattr(dispatch, "SMALL", 10**12 if way == "numpy" else 0)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 10**12 if way == "default" else 0)
     monkeypatch.setattr(contest_counts, "TABLE", 10**6 if way == "table" else 0)
     by_expert = {e: 0.5 * (n % 3) for n, e in enumerate(preferences.experts)}
     weights = np.array(list(by_expert.values()))
@@ -83,7 +83,7 @@ def test_components_are_mutual_reach(preferences):
     found = contest_scores.find_components(met)
     assert found.strong.tolist() == (beats & beats.T).argmax(axis=1).tolist()
     assert found.weak.tolist() == linked.argmax(axis=1).tolist()
-    for small in (0, 10**12):
+    for thread_work in (0, 10**12):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dispatch, "SMALL", small)
+            patch.setattr(dispatch, "THREAD_WORK", thread_work)
             assert contest_scores.find_weak_components(met).tolist() == found.weak.tolist()

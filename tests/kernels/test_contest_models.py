@@ -49,17 +49,22 @@ def test_derivatives_by_finite_differences(name, with_side):
 
 @pytest.mark.parametrize("kind", range(4))
 def test_compiled_terms_equal_plain_ones_far_out(kind):
-    from podium.kernels.compiled import contest_solvers as compiled
+    from podium._core import contest_pairs as core
 
     d = np.concatenate((np.linspace(-700, 700, 141), np.linspace(-40, 40, 161), np.linspace(-6, -4, 41)))
     won, lost, tied = (np.full_like(d, v) for v in (2.0, 3.0, 0.0 if kind < 2 else 1.5))
     value, *slopes = contest_models.compute_terms(kind, d, 0.4, won, lost, tied)
+    cuts, ends = np.array([0, 1]), (np.array([0], np.int32), np.array([1], np.int32))
     for n, here in enumerate(d.tolist()):
-        case = (kind, here, 0.4, won[n], lost[n], tied[n])
-        assert compiled.compute_pair_value(*case) == pytest.approx(value[n], rel=1e-12)
-        assert compiled.compute_pair_derivatives(*case) == pytest.approx(
-            [v[n] for v in slopes], rel=1e-9, abs=1e-300
-        )
+        # one pair of items whose scores differ by d, and the width of ties
+        pairs = (*ends, won[n : n + 1], lost[n : n + 1], tied[n : n + 1], np.zeros(0))
+        x, out = np.array([here, 0.0, 0.4]), np.zeros(1)
+        core.compute_values(0, 1, cuts, pairs, 0, kind, False, x, 0.4, 0.0, out)
+        assert out[0] == pytest.approx(value[n], rel=1e-12)
+        bend, room, corner = np.zeros(1), np.zeros((1, 2, 4)), np.zeros((1, 5))
+        core.compute_derivatives(0, 1, cuts, pairs, 0, kind, False, x, 2, bend, room, corner)
+        sums = (room[0, 0, 1], bend[0], corner[0, 0], room[0, 0, 3], corner[0, 1])
+        assert sums == pytest.approx([v[n] for v in slopes], rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize("with_side", [False, True])
@@ -72,8 +77,8 @@ def test_information_is_the_matrix_of_second_derivatives(name, with_side):
     more = [found.extra[n][0] for n in ("width", "advantage") if not np.isnan(found.extra[n][0])]
     at = contest_models.compute_derivatives(problem, np.concatenate((found.scores, more)))
     whole = contest_scores.compute_hessian(met, found, 0)
-    np.testing.assert_allclose(whole.toarray(), contest_models.build_dense_hessian(problem, at), atol=1e-12)
-    votes_alone = contest_scores.compute_hessian(met, found, 0, prior=False).toarray()
+    np.testing.assert_allclose(whole.to_dense(), contest_models.build_dense_hessian(problem, at), atol=1e-12)
+    votes_alone = contest_scores.compute_hessian(met, found, 0, prior=False).to_dense()
     np.testing.assert_allclose(
         votes_alone[:6, :6].sum(axis=1), 0, atol=1e-9
     )  # shifts do not change the votes

@@ -24,10 +24,10 @@ BASEBALL = {  # American League 1987, wins over each other team; Agresti, Catego
 }
 
 
-@pytest.fixture(params=["numpy", "compiled", "pairs"])
+@pytest.fixture(params=["one thread", "threads", "pairs"])
 def path(request, monkeypatch):
-    """The three ways: numpy, compiled small queries, conjugate gradients."""
-    monkeypatch.setattr(dispatch, "SMALL", 10**12 if request.param == "numpy" else 0)
+    """Dense Hessians in one thread and in several, and conjugate gradients."""
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 10**12 if request.param == "one thread" else 0)
     if request.param == "pairs":
         monkeypatch.setattr(contest_scores, "SMALL_QUERY", 0)
     return request.param
@@ -122,7 +122,7 @@ def test_published_estimates_and_errors(path):
         0.684,
         0.0,
     ]
-    information = contest_scores.compute_hessian(met, found, 0, prior=False).toarray()
+    information = contest_scores.compute_hessian(met, found, 0, prior=False).to_dense()
     errors = np.sqrt(np.diag(np.linalg.inv(information[:-1, :-1])))
     assert errors.round(3).tolist() == [0.343, 0.340, 0.337, 0.336, 0.334, 0.332]
 
@@ -211,8 +211,8 @@ def test_two_crowds_with_one_contest_between_them(monkeypatch, l2):
     half = some(11, 40)
     rows = sorted([*half, *((i + 40, j + 40, *c) for i, j, *c in half), (3, 47, 1.0, 0.0, 0.0)])
     found = []
-    for small in (10**12, 0):
-        monkeypatch.setattr(dispatch, "SMALL", small)
+    for thread_work in (10**12, 0):
+        monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
         monkeypatch.setattr(contest_scores, "SMALL_QUERY", 0)
         found.append(contest_scores.fit_contests(made(rows, 80), l2=l2))
         assert found[-1].converged[0]
@@ -229,8 +229,8 @@ def test_weights_of_very_different_size(monkeypatch):
         rows = [r for r in rows if sum(r[2:]) > 0]
         for how in ({"ties": "half"}, {"ties": "ignore"}, {"model": "thurstone"}, {"shape": 1.5}):
             found = []
-            for small, limit in ((10**12, 128), (0, 128), (0, 0)):
-                monkeypatch.setattr(dispatch, "SMALL", small)
+            for thread_work, limit in ((10**12, 128), (0, 128), (0, 0)):
+                monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
                 monkeypatch.setattr(contest_scores, "SMALL_QUERY", limit)
                 found.append(contest_scores.fit_contests(made(rows, 8), **how))
             assert all(f.converged[0] for f in found)
@@ -300,7 +300,7 @@ def test_many_queries_at_once_equal_one_at_a_time(path, monkeypatch):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_chunks_on_any_number_of_threads(monkeypatch, name):
     met, how = made(some(3, 20), 20, sides(some(3, 20))), VARIANTS[name]
-    monkeypatch.setattr(dispatch, "SMALL", 0)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 0)
     monkeypatch.setattr(contest_scores, "SMALL_QUERY", 0)
     whole = contest_scores.fit_contests(met, **how)
     monkeypatch.setattr(contest_solvers, "CHUNK", 0)

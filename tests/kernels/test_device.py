@@ -16,8 +16,7 @@ from podium.kernels import preference_svd, ranking_expectations
 from podium.kernels.lambdas import OptimizerState
 from podium.kernels.ranking_expectations import Potentials
 from podium.learning.examples import Examples
-from podium.learning.feature_scorer import train_network_pass
-from podium.learning.networks import Network
+from podium.learning.feature_scorer import Network, train_network_pass
 from podium.methods.learned.expert_matrices import build_expert_matrices
 from podium.methods.learned.lambdarank import LambdaRank
 
@@ -82,7 +81,7 @@ def test_gradients_of_queries(where, metric, kind):
     assert got.cpu().numpy() == pytest.approx(wanted, abs=TOLERANCE[where.real] * np.abs(wanted).max())
 
 
-def optimiser(weights, adam=True, rate=0.05, **others):
+def optimizer(weights, adam=True, rate=0.05, **others):
     state = (weights, np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64))
     return OptimizerState(*state, adam, rate, 0.01, others.get("positive", False), others.get("towards"))
 
@@ -96,7 +95,7 @@ def test_passes_of_a_network(where, metric, hidden, layers, adam):
     target, useful = found.learning_target(metric)
     begin = network.init_weights(random) + 0.1 * random.normal(size=network.size)
     lesson = DeviceObjective(where, values, found.starts, target, network.widths)
-    mine, theirs = optimiser(begin.copy(), adam), optimiser(begin.copy(), adam)
+    mine, theirs = optimizer(begin.copy(), adam), optimizer(begin.copy(), adam)
     for _ in range(3):
         visit = random.permutation(useful)
         lesson.learn(visit, 4, mine)
@@ -115,7 +114,7 @@ def test_the_first_steps_of_a_few_queries_and_bounds_on_weights(where):
     target, useful = found.learning_target("ndcg:exp")
     lesson = DeviceObjective(where, values, found.starts, target, network.widths)
     how = {"positive": True, "towards": np.full(4, 0.3)}
-    mine, theirs = optimiser(np.ones(4), False, 3.0, **how), optimiser(np.ones(4), False, 3.0, **how)
+    mine, theirs = optimizer(np.ones(4), False, 3.0, **how), optimizer(np.ones(4), False, 3.0, **how)
     for batch in (100, 1):
         lesson.learn(useful, batch, mine)
         train_network_pass(network, values, found.starts, target, useful, batch, theirs)
@@ -132,7 +131,7 @@ def test_queries_longer_than_a_block_and_the_same_bits_again(where, hidden, monk
     values, network = random.normal(size=(len(found), 37)), Network(37, hidden)
     target, useful = found.learning_target("ndcg:exp")
     lesson = DeviceObjective(where, values, found.starts, target, network.widths)
-    mine = [optimiser(network.init_weights(np.random.default_rng(0)), rate=0.01) for _ in range(3)]
+    mine = [optimizer(network.init_weights(np.random.default_rng(0)), rate=0.01) for _ in range(3)]
     for o in mine[:2]:
         lesson.learn(useful, 4, o)
     train_network_pass(network, values, found.starts, target, useful, 4, mine[2])
@@ -150,7 +149,7 @@ def test_passes_of_the_crf(where, metric, size):
     said = Potentials(starts, entry % groups, random.normal(size=(len(entry), 3)))
     (target, useful), weight = found.learning_target(metric), random.random(len(found.starts) - 1)
     field = DeviceCrf(where, said, target, weight, found.starts, groups, size)
-    mine, theirs = optimiser(np.zeros(3 * groups)), optimiser(np.zeros(3 * groups))
+    mine, theirs = optimizer(np.zeros(3 * groups)), optimizer(np.zeros(3 * groups))
     for _ in range(3):
         visit = random.permutation(useful)
         rows = ranking_expectations.sample_subsets(
@@ -246,6 +245,7 @@ def data(queries=20):
         "crf(passes=5, average=2, device={})",
     ],
 )
+@pytest.mark.filterwarnings("ignore::podium.core.errors.NoGainWarning")  # the sample is small
 def test_methods_learn_the_same_there(spec):
     train, check = data(), data(7)
     fitted = [
@@ -265,7 +265,7 @@ def test_lambdarank_there():
         Features.from_rows(q, i, x),
         Labels.from_rows(q, i, np.digitize(x[:, 0], [0, 1]).astype(float)),
     )
-    for how in ({}, {"hidden": 4, "standardise": True}):
+    for how in ({}, {"hidden": 4, "standardize": True}):
         here, there = (LambdaRank(passes=5, device=d, **how).fit(features, labels) for d in ("cpu", DEVICE))
         assert there.predict(features) == pytest.approx(here.predict(features), abs=1e-9)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.data.labels import Labels
-from podium.kernels import dispatch
 
 ids = st.text(alphabet="ab\x7f\xe9\u65e5\U0001d11e", max_size=4)
 tables = st.dictionaries(
@@ -19,9 +17,7 @@ tables = st.dictionaries(
 @given(tables, tables)
 def test_merge_of_texts_finds_what_a_dictionary_finds(mine, theirs):
     a, b = Labels.from_dict(mine).index, Labels.from_dict(theirs).index
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "SMALL", 0)
-        found = a.locate(b).tolist()
+    found = a.locate(b).tolist()
     slots = {}
     for q in b.queries:
         here = b.slots(q)
@@ -29,8 +25,7 @@ def test_merge_of_texts_finds_what_a_dictionary_finds(mine, theirs):
     assert found == [slots.get((q, item), -1) for q in a.queries for item in a.items[a.slots(q)]]
 
 
-def test_mixed_ids_and_lone_surrogates_take_the_dictionary(monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 0)
+def test_mixed_ids_and_lone_surrogates_take_the_dictionary():
     a, b = (
         Labels.from_dict({"q": dict.fromkeys(v, 1.0)}).index for v in ([1, "1", "\ud800"], ["\ud800", 1, 2])
     )

@@ -27,9 +27,9 @@ def test_the_min_max_formula(values):
     assert np.allclose(project_isotonic(given_, in_order(len(values))), fit_falling(given_))
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_many_queries_equal_scipy_one_by_one(compiled, monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 0 if compiled else 10**9)
+@pytest.mark.parametrize("threads", [False, True])
+def test_many_queries_equal_scipy_one_by_one(threads, monkeypatch):
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 0 if threads else 10**9)
     random = np.random.default_rng(0)
     starts = np.concatenate(([0], np.cumsum(random.integers(0, 40, 60))))
     values, scores = random.normal(size=starts[-1]), random.normal(size=starts[-1])

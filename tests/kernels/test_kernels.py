@@ -1,4 +1,4 @@
-"""Kernels against plain loops, on the small-input path and compiled."""
+"""Kernels against plain loops, in one thread and in several."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from reference import kernels as plain
 quick = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@pytest.fixture(params=["small", "compiled"])
+@pytest.fixture(params=["one thread", "threads"])
 def path(request, monkeypatch):
-    if request.param == "compiled":
-        monkeypatch.setattr(dispatch, "SMALL", 0)
+    if request.param == "threads":
+        monkeypatch.setattr(dispatch, "THREAD_WORK", 0)
 
 
 @st.composite

@@ -8,8 +8,7 @@ import pytest
 from podium import Labels
 from podium.kernels import dispatch
 from podium.kernels import lambdas as kernels
-from podium.learning.examples import Examples
-from podium.metrics.targets import build_target
+from podium.learning.examples import Examples, build_target
 from reference import lambdas as plain
 
 METRICS = [
@@ -34,9 +33,9 @@ def examples(seed, queries=12, longest=11, grades=3):
     return Examples.from_labels(labels.index, labels), random
 
 
-@pytest.fixture(params=[10**9, 0], ids=["plain", "compiled"])
+@pytest.fixture(params=[10**9, 0], ids=["one thread", "threads"])
 def both(request, monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", request.param)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", request.param)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -67,7 +66,7 @@ def test_gradient_is_that_of_the_pairwise_objective(metric, both):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_compiled_equals_plain_with_ties(metric, monkeypatch):
+def test_threads_change_nothing_with_ties(metric, monkeypatch):
     found, random = examples(2, queries=40, longest=30)
     t = found.build_target(metric)
     for scores in (
@@ -76,7 +75,7 @@ def test_compiled_equals_plain_with_ties(metric, monkeypatch):
         random.normal(size=len(found)) * 1e4,
     ):
         small = kernels.compute_lambdas(scores, found.starts, t)
-        monkeypatch.setattr(dispatch, "SMALL", 0)
+        monkeypatch.setattr(dispatch, "THREAD_WORK", 0)
         np.testing.assert_allclose(
             kernels.compute_lambdas(scores, found.starts, t), small, rtol=1e-9, atol=1e-13
         )
@@ -98,20 +97,20 @@ def test_tied_rows_of_one_grade_share_their_gradient(metric, both):
 @pytest.mark.parametrize("adam", [True, False])
 @pytest.mark.parametrize("batch", [1, 4])
 def test_a_pass_of_the_linear_model(adam, batch, monkeypatch):
-    """A step after every batch along the mean gradient; compiled as plain."""
+    """A step after every batch along the mean gradient; in several threads as in one."""
     found, random = examples(3)
     values = random.normal(size=(len(found), 3))
     t, visit = found.build_target("ndcg:exp"), random.permutation(len(found.labels))
 
     def run():
         start = [np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(1, np.int64)]
-        optimiser = kernels.OptimizerState(*start, adam, 0.05, 0.1, False)
+        optimizer = kernels.OptimizerState(*start, adam, 0.05, 0.1, False)
         for _ in range(3):
-            kernels.train_linear_pass(values, found.starts, t, visit, batch, optimiser)
-        return optimiser.weights
+            kernels.train_linear_pass(values, found.starts, t, visit, batch, optimizer)
+        return optimizer.weights
 
     small = run()
-    monkeypatch.setattr(dispatch, "SMALL", 0)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 0)
     np.testing.assert_allclose(run(), small, rtol=1e-9)
     weights = np.zeros(3)
     if not adam:
@@ -134,14 +133,14 @@ def test_a_pass_of_the_linear_model(adam, batch, monkeypatch):
 def test_positive_weights_stay_positive(both):
     found, _ = examples(4)
     values = -found.labels.grades[:, None] * np.ones((1, 2))  # worse items have larger features
-    optimiser = kernels.OptimizerState(
+    optimizer = kernels.OptimizerState(
         np.ones(2), np.zeros(2), np.zeros(2), np.zeros(1, np.int64), False, 5.0, 0.0, True
     )
     for _ in range(20):
         kernels.train_linear_pass(
-            values, found.starts, found.build_target("ndcg"), found.find_useful_queries(), 1, optimiser
+            values, found.starts, found.build_target("ndcg"), found.find_useful_queries(), 1, optimizer
         )
-    assert (optimiser.weights == 0).all()
+    assert (optimizer.weights == 0).all()
 
 
 @pytest.mark.parametrize("metric", ["ndcg:exp", "map", "err(max_grade=2)"])

@@ -7,14 +7,14 @@ import pytest
 from scipy.optimize import approx_fprime, minimize, minimize_scalar
 
 from podium import Preferences
-from podium.kernels import mallows, matrix_completion, multinomial, newton, plackett_luce
+from podium._core import matrix_completion as core_completion
+from podium._core import multinomial as core_multinomial
+from podium._core import plackett_luce as core_luce
+from podium.kernels import mallows, matrix_completion, multinomial
 from podium.kernels.comparison_graph import find_connections
-from podium.kernels.compiled import matrix_completion as compiled_completion
-from podium.kernels.compiled import multinomial as compiled_multinomial
-from podium.kernels.compiled import plackett_luce as compiled_luce
-from podium.kernels.compiled.markov_chains import build_ballots as compiled_ballots
 from podium.kernels.markov_chains import build_ballots
 from podium.methods.majority import collect_votes
+from reference import array_completion, array_likelihoods, newton
 from reference import completion as plain_completion
 from reference import multinomial as plain_multinomial
 from reference import plackett_luce as plain_luce
@@ -58,8 +58,8 @@ def test_plackett_luce_slopes(seed, below):
     random = np.random.default_rng(seed)
     rankings = [random_blocks(random, 6) for _ in range(5)]
     votes, prior, s = votes_of(rankings, below), 0.7, random.normal(size=6)
-    likelihood = plackett_luce._PlackettLuceLikelihood(
-        *plackett_luce.build_stages(build_ballots(votes, 0), 6, prior)
+    likelihood = array_likelihoods.PlackettLuce(
+        *array_likelihoods.build_stages(build_ballots(votes, 0), 6, prior)
     )
 
     def direct(x):
@@ -70,18 +70,12 @@ def test_plackett_luce_slopes(seed, below):
     gradient, bend = likelihood.slopes(s)
     np.testing.assert_allclose(gradient, approx_fprime(s, direct), atol=1e-5)
     np.testing.assert_allclose(-bend, hessian(lambda x: likelihood.slopes(x)[0], s), atol=1e-6)
-    lists = compiled_luce.add_prior_list(compiled_ballots(votes, 0), 6, prior)
-    stages = compiled_luce.build_stages(lists, 6)
-    blocks, tops, count, wins = stages
-    odds, total, chosen, diagonal, out = np.empty(6), np.empty(len(count)), *np.empty((3, 6))
-    value = compiled_luce.compute_log_posterior(lists[1], blocks, tops, count, wins, s, odds, total)
-    compiled_luce.compute_expected_choices(lists[1], blocks, tops, count, odds, total, chosen, diagonal)
-    np.testing.assert_allclose(value, likelihood.value(s))
-    np.testing.assert_allclose(wins - chosen, gradient, atol=1e-12)
-    np.testing.assert_allclose(diagonal, np.diag(bend), atol=1e-12)
     x = random.normal(size=6)
-    compiled_luce.multiply_hessian(lists[1], blocks, tops, count, odds, total, chosen, x, out)
-    np.testing.assert_allclose(out, bend @ x, atol=1e-12)
+    value, slope, diagonal, product = core_luce.differentiate(votes, 0, prior, s, x)
+    np.testing.assert_allclose(value, likelihood.value(s))
+    np.testing.assert_allclose(slope, gradient, atol=1e-12)
+    np.testing.assert_allclose(diagonal, np.diag(bend), atol=1e-12)
+    np.testing.assert_allclose(product, bend @ x, atol=1e-12)
 
 
 def test_newton_finds_a_far_maximum_and_says_when_it_does_not():
@@ -153,7 +147,7 @@ def test_multinomial_slopes(seed):
     y, groups = random_groups(random, 5, 3)
     s, t, prior = random.normal(size=5), random.uniform(0, 2, 3), 0.3
     net = groups.net.reshape(3, 5)
-    likelihood = multinomial._MultinomialLikelihood(net, groups.total, t, prior)
+    likelihood = array_likelihoods.Multinomial(net, groups.total, t, prior)
 
     def direct(x):
         return plain_multinomial.log_posterior(y, x, t, prior)
@@ -162,17 +156,12 @@ def test_multinomial_slopes(seed):
     gradient, bend = likelihood.slopes(s)
     np.testing.assert_allclose(gradient, approx_fprime(s, direct), atol=1e-4)
     np.testing.assert_allclose(-bend, hessian(lambda x: likelihood.slopes(x)[0], s), atol=1e-5)
-    given = (net, groups.total, t, prior)
-    up, z, g, diagonal, out = np.empty((3, 5)), np.empty((3, 3)), *np.empty((3, 5))
-    np.testing.assert_allclose(
-        compiled_multinomial.compute_log_posterior(given, t @ net, s, up, z), direct(s)
-    )
-    compiled_multinomial.compute_derivatives(given, t @ net, s, up, z, g, diagonal)
-    np.testing.assert_allclose(g, gradient, atol=1e-11)
-    np.testing.assert_allclose(diagonal, np.diag(bend), atol=1e-11)
     x = random.normal(size=5)
-    compiled_multinomial.multiply_hessian(given, up, z, x, out)
-    np.testing.assert_allclose(out, bend @ x, atol=1e-11)
+    value, slope, diagonal, product = core_multinomial.differentiate(net, groups.total, t, prior, s, x)
+    np.testing.assert_allclose(value, direct(s))
+    np.testing.assert_allclose(slope, gradient, atol=1e-11)
+    np.testing.assert_allclose(diagonal, np.diag(bend), atol=1e-11)
+    np.testing.assert_allclose(product, bend @ x, atol=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -203,9 +192,8 @@ def test_differences(seed, below, combine):
     votes = votes_of(rankings, below)
     value, bottom = votes.rank.astype(float), np.full(5, np.inf)
     how = matrix_completion.DifferenceRule(value, bottom, True, combine, 1.0)
-    table, known = matrix_completion.build_differences(votes, how, 0)
-    net, heard = np.empty((6, 6)), np.empty((6, 6))
-    compiled_completion.build_differences(votes, 0, *how, net, heard)
+    table, known = array_completion.build_differences(votes, how, 0)
+    net, heard = matrix_completion.build_differences(votes, how, 0)
     np.testing.assert_allclose(net, table, atol=1e-13)
     np.testing.assert_array_equal(heard, known)
     np.testing.assert_allclose(table, -table.T)
@@ -226,9 +214,9 @@ def random_table(random, size, share):
 def test_projection_is_the_truncated_decomposition(seed):
     random = np.random.default_rng(seed)
     table = random_table(random, 7, 1.0)[0]
-    plane = matrix_completion._find_start_plane(table)
+    plane = array_completion.find_start_plane(table)
     expected = plain_completion.rank_two(table)
-    np.testing.assert_allclose(matrix_completion._project_rank_two(table, plane, 0.0)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(array_completion.project_rank_two(table, plane, 0.0)[0], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -239,15 +227,13 @@ def test_completion_has_the_limit_of_plain_projections(seed, shrink):
     noise, known = random_table(random, 7, 0.7)
     table = known * (scores[:, None] - scores + 0.2 * noise)
     expected = plain_completion.complete_matrix(table, known, shrink, 400)
-    s, steps, change = matrix_completion._CompletionProblem(table, known, shrink).solve(1e-11, 5000)
+    s, steps, change = array_completion.CompletionProblem(table, known, shrink).solve(1e-11, 5000)
     np.testing.assert_allclose(s, expected.mean(axis=1), atol=1e-8)
     assert (steps <= 5000, change <= 1e-11) == (True, True)
-    parts, again = np.empty((6, 7, 7)), np.zeros(7)
-    parts[0], parts[1] = table, known
-    done, _ = compiled_completion.solve_completion(parts, shrink, 1e-11, 5000, again)
+    again, done, whole = core_completion.complete_matrix(table, known, shrink, 1e-11, 5000)
     np.testing.assert_allclose(again, s, atol=1e-9)
     assert done <= 5000
-    np.testing.assert_allclose(parts[2], expected, atol=1e-8)
+    np.testing.assert_allclose(whole, expected, atol=1e-8)
 
 
 def test_completion_recovers_scores_from_some_of_the_differences():
@@ -255,7 +241,7 @@ def test_completion_recovers_scores_from_some_of_the_differences():
     scores = np.sort(random.normal(size=12))
     _, known = random_table(random, 12, 0.7)
     table = known * (scores[:, None] - scores)
-    found, steps, _ = matrix_completion._CompletionProblem(table, known, 0.0).solve(1e-12, 100_000)
+    found, steps, _ = array_completion.CompletionProblem(table, known, 0.0).solve(1e-12, 100_000)
     assert steps < 100_000
     np.testing.assert_allclose(found, scores - scores.mean(), atol=1e-8)
 
@@ -263,7 +249,7 @@ def test_completion_recovers_scores_from_some_of_the_differences():
 def test_extrapolation_never_makes_the_fit_worse():
     random = np.random.default_rng(3)
     table, known = random_table(random, 8, 0.5)
-    problem = matrix_completion._CompletionProblem(table, known, 0.05)
+    problem = array_completion.CompletionProblem(table, known, 0.05)
     errors = []
     for steps in range(2, 80):
         problem.solve(1e-15, steps)
@@ -294,7 +280,7 @@ def test_unlisted_items_are_below_in_connections():
     assert weightless.above.tolist() == [True, True, False]
 
 
-def test_whole_fits_agree_with_a_general_optimiser():
+def test_whole_fits_agree_with_a_general_optimizer():
     random = np.random.default_rng(5)
     y, groups = random_groups(random, 5, 3)
     t = np.array([0.5, 1.0, 2.0])

@@ -10,9 +10,9 @@ from podium.kernels.poisson_binomial import OpponentTable, PowerSum
 from reference import rank_laws as plain
 
 
-@pytest.fixture(params=["small", "compiled"])
+@pytest.fixture(params=["one thread", "threads"])
 def path(request, monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 10**12 if request.param == "small" else 0)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 10**12 if request.param == "one thread" else 0)
 
 
 def made(rng, size, rows):
@@ -68,11 +68,11 @@ def test_tree_equals_direct(path, contests):
     )
 
 
-def test_compiled_gives_the_same_bits(monkeypatch):
+def test_threads_give_the_same_bits(monkeypatch):
     win = np.random.default_rng(1).random((5, 300))
     found = []
-    for small in (10**12, 0):
-        monkeypatch.setattr(dispatch, "SMALL", small)
+    for thread_work in (10**12, 0):
+        monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
         found.append(poisson_binomial.convolve_directly(win))
     assert found[0].tobytes() == found[1].tobytes()
     np.testing.assert_allclose(found[0][0], plain.convolved(win[0].tolist()), rtol=1e-12)
@@ -124,8 +124,8 @@ def test_excess_gives_the_same_bits(monkeypatch):
     contests, _ = made(np.random.default_rng(4), 50, 200)
     table = poisson_binomial.compute_discount_drops(contests, np.random.default_rng(5).random(49))
     found = []
-    for small in (10**12, 0):
-        monkeypatch.setattr(dispatch, "SMALL", small)
+    for thread_work in (10**12, 0):
+        monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
         found.append(poisson_binomial.compute_excess_discount(contests, np.array([0.7]), table))
     assert found[0].tobytes() == found[1].tobytes()
 

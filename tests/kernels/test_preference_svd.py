@@ -14,9 +14,9 @@ TRANSFORMS = ["binary", "rank", "log"]
 NEAR = 1e-9  # relative distance below which two singular values count as one
 
 
-@pytest.fixture(params=["small", "compiled"])
+@pytest.fixture(params=["one thread", "threads"])
 def path(request, monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 0 if request.param == "compiled" else 10**12)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 0 if request.param == "threads" else 10**12)
 
 
 def problem(random, *, lists=2, votes=2, size=9, ties=True):
@@ -159,12 +159,12 @@ def test_no_matrices(path):
 
 @pytest.mark.parametrize("below", [False, True])
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_compiled_equals_plain(monkeypatch, transform, below):
+def test_threads_change_nothing(monkeypatch, transform, below):
     problems = many(3, count=200) + many(4, count=100, lists=1, votes=0, size=30, ties=False)
     m = packed(problems, transform, below)
     results = []
-    for small in (0, 10**12):
-        monkeypatch.setattr(dispatch, "SMALL", small)
+    for thread_work in (0, 10**12):
+        monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
         results.append(
             (*preference_svd.sum_rows_and_columns(m), *preference_svd.compute_leading_vectors(m)[:3])
         )
@@ -173,7 +173,7 @@ def test_compiled_equals_plain(monkeypatch, transform, below):
 
 
 def test_threads_do_not_matter(monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 0)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", 0)
     m = packed(many(5, count=150) + many(6, count=150, lists=1, votes=0), "log")
     results = []
     for threads in ("1", "3", "7"):

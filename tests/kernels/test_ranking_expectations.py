@@ -33,13 +33,11 @@ def plain(omega, gain, kind, discount, limit):
 
 
 def compiled(omega, gain, kind, discount, limit):
-    from podium.kernels.compiled.ranking_expectations import compute_expected_metric
+    from podium._core.ranking_expectations import compute_expected_metric
 
-    n = len(omega)
-    slope = np.empty(n)
-    work = np.empty((n, n)), np.empty((5, 1 << n))
-    fall = ranking_expectations.place_weights(n)
-    return compute_expected_metric(n, omega, gain, kind, discount, limit, fall, *work, slope), slope
+    return compute_expected_metric(
+        omega, gain, kind, discount, limit, ranking_expectations.place_weights(len(omega))
+    )
 
 
 @pytest.mark.parametrize("body", [plain, compiled])
@@ -92,16 +90,12 @@ def test_most_probable_ranking_is_the_sort() -> None:
 # -- subsets --------------------------------------------------------------------------------------------------
 
 
-def draw(level, size, visits, *, compile_: bool, seed=0):
+def draw(level, size, visits, seed=0):
     uniform = np.random.default_rng(seed).random((visits, 2 * size))
     starts = np.array([0, 3, 3 + len(level)])
     levels = np.concatenate(([9, 9, 9], level)).astype(np.int32)
     visit = np.ones(visits, np.int64)
-    small, dispatch.SMALL = dispatch.SMALL, 0 if compile_ else 10**12
-    try:
-        return ranking_expectations.sample_subsets(starts, levels, visit, size, uniform)
-    finally:
-        dispatch.SMALL = small
+    return ranking_expectations.sample_subsets(starts, levels, visit, size, uniform)
 
 
 @pytest.mark.parametrize("size", [2, 4, 6])
@@ -109,8 +103,7 @@ def draw(level, size, visits, *, compile_: bool, seed=0):
     "level", [[2, 1, 1, 0, 0, 0, 0, 0, 0], [3, 2, 1, 0, 0, 0, 0], [1, 0], list(range(9, 0, -1))]
 )
 def test_subsets_hold_every_grade(level, size) -> None:
-    found = draw(level, size, 400, compile_=False)
-    assert np.array_equal(found, draw(level, size, 400, compile_=True))
+    found = draw(level, size, 400)
     levels, seen = len(set(level)), set()
     for rows in found:
         chosen = [int(r) - 3 for r in rows if r >= 0]
@@ -124,7 +117,7 @@ def test_subsets_hold_every_grade(level, size) -> None:
 def test_subsets_are_drawn_evenly() -> None:
     """One item of each grade, the others any: the chance of an item is known."""
     level, size, visits = [1, 1, 0, 0, 0, 0, 0, 0], 4, 20_000
-    found = draw(level, size, visits, compile_=True)
+    found = draw(level, size, visits)
     share = np.bincount(found.ravel() - 3) / visits
     expected = [1 / 2 + 1 / 2 * 2 / 6] * 2 + [1 / 6 + 5 / 6 * 2 / 6] * 6
     np.testing.assert_allclose(share, expected, atol=0.02)
@@ -148,20 +141,20 @@ def training(seed=0, queries=7, groups=3):
     return entries, starts, target, random.uniform(0.5, 2, queries)
 
 
-def optimiser(weights, *, adam, rate=0.1, l2=0.01) -> OptimizerState:
+def optimizer(weights, *, adam, rate=0.1, l2=0.01) -> OptimizerState:
     return OptimizerState(
         weights, np.zeros_like(weights), np.zeros_like(weights), np.zeros(1, np.int64), adam, rate, l2, False
     )
 
 
 @pytest.mark.parametrize("adam", [True, False])
-def test_passes_compiled_equal_plain(adam, monkeypatch) -> None:
+def test_passes_do_not_depend_on_threads(adam, monkeypatch) -> None:
     entries, starts, target, weight = training()
     ends = []
-    for small in (0, 10**12):
-        monkeypatch.setattr(dispatch, "SMALL", small)
+    for thread_work in (0, 10**12):
+        monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
         random, weights = np.random.default_rng(1), np.zeros(9)
-        steps = optimiser(weights, adam=adam)
+        steps = optimizer(weights, adam=adam)
         losses = []
         for _ in range(20):
             visit = random.permutation(7)
@@ -172,10 +165,10 @@ def test_passes_compiled_equal_plain(adam, monkeypatch) -> None:
     np.testing.assert_allclose(ends[0][1], ends[1][1], rtol=1e-10)
 
 
-@pytest.mark.parametrize("small", [0, 10**12])
-def test_a_step_goes_down_the_gradient(small, monkeypatch) -> None:
+@pytest.mark.parametrize("thread_work", [0, 10**12])
+def test_a_step_goes_down_the_gradient(thread_work, monkeypatch) -> None:
     """One plain step on all queries against finite differences of the expected loss."""
-    monkeypatch.setattr(dispatch, "SMALL", small)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
     entries, starts, target, weight = training(seed=3)
     visit = np.arange(7)
     rows = ranking_expectations.sample_subsets(starts, target.level, visit, 7, np.zeros((7, 14)))
@@ -194,7 +187,7 @@ def test_a_step_goes_down_the_gradient(small, monkeypatch) -> None:
 
     weights = start.copy()
     ranking_expectations.train_crf_pass(
-        entries, target, weight, visit, rows, 7, optimiser(weights, adam=False, rate=1.0)
+        entries, target, weight, visit, rows, 7, optimizer(weights, adam=False, rate=1.0)
     )
     finite = [(loss(start + e) - loss(start - e)) / 2e-5 for e in 1e-5 * np.eye(9)]
     np.testing.assert_allclose(start - weights, finite, rtol=1e-5, atol=1e-9)

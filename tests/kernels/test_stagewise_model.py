@@ -1,4 +1,4 @@
-"""Stagewise rankings against the definition of the coset distance, on the small-input path and compiled."""
+"""Stagewise rankings against the definition of the coset distance, in one thread and in several."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ quick = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCh
 KINDS = pytest.mark.parametrize("kind", stagewise_model.DISTANCES)
 
 
-@pytest.fixture(params=["small", "compiled"])
+@pytest.fixture(params=["one thread", "threads"])
 def path(request, monkeypatch):
-    if request.param == "compiled":
-        monkeypatch.setattr(dispatch, "SMALL", 0)
+    if request.param == "threads":
+        monkeypatch.setattr(dispatch, "THREAD_WORK", 0)
 
 
 @st.composite
@@ -104,8 +104,8 @@ def test_both_paths_agree_on_long_lists(kind, monkeypatch):
     )
     theta = random.random(4)
     found = []
-    for small in (10**12, 0):
-        monkeypatch.setattr(dispatch, "SMALL", small)
+    for thread_work in (10**12, 0):
+        monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
         found.append(stagewise_model.compute_stage_scores(places, starts, theta, kind))
     assert found[0].tolist() == found[1].tolist()
     inside = np.flatnonzero(starts[:-1] < starts[1:])

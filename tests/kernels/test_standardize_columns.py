@@ -1,4 +1,4 @@
-"""Columns made comparable inside groups: both bodies against plain loops."""
+"""Columns made comparable inside groups, against plain loops."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def plain(starts, values, by_range):
 
 
 @pytest.mark.parametrize("by_range", [True, False])
-@pytest.mark.parametrize("small", [0, 10**12])
-def test_both_bodies_equal_the_plain_loops(monkeypatch, small, by_range):
+@pytest.mark.parametrize("thread_work", [0, 10**12])
+def test_columns_equal_the_plain_loops(monkeypatch, thread_work, by_range):
     random = np.random.default_rng(0)
     starts = np.array([0, 4, 4, 5, 12, 20])
     values = random.normal(size=(20, 6)) * [1, 1e5, 1e-5, 1, 1, 0]
     values[random.random(values.shape) < 0.2] = np.nan
     values[5:12, 3] = 0.1
     values[:, 4] = np.nan
-    monkeypatch.setattr(dispatch, "SMALL", small)
+    monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
     before = values.copy()
     found = standardize_columns.standardize_by_group(starts, values, by_range=by_range)
     np.testing.assert_allclose(found, plain(starts, values, by_range), atol=1e-13)
     assert np.array_equal(values, before, equal_nan=True)
 
 
-@pytest.mark.parametrize("small", [0, 10**12])
-def test_huge_and_tiny_values_and_no_rows(monkeypatch, small):
-    monkeypatch.setattr(dispatch, "SMALL", small)
+@pytest.mark.parametrize("thread_work", [0, 10**12])
+def test_huge_and_tiny_values_and_no_rows(monkeypatch, thread_work):
+    monkeypatch.setattr(dispatch, "THREAD_WORK", thread_work)
     values = np.array([[1e308, 1e-310], [-1e308, 3e-310], [0.0, 2e-310]])
     found = standardize_columns.standardize_by_group(np.array([0, 3]), values, by_range=True)
     np.testing.assert_allclose(found, [[0.5, -0.5], [-0.5, 0.5], [0.0, 0.0]], atol=1e-9)

@@ -65,7 +65,7 @@ def files(folder, method, numbers=range(3), name="part"):
 
 def model(method, **how):
     if method == "lambdarank":
-        return LambdaRank(**{"passes": 4, "standardise": True, **how})
+        return LambdaRank(**{"passes": 4, "standardize": True, **how})
     return make("crf", **{"passes": 4, "average": 2, **how})
 
 
@@ -87,7 +87,7 @@ def opened(monkeypatch):
     [
         ("lambdarank", {}),
         ("lambdarank", {"hidden": 3, "members": 2, "normalize": "range", "metric": "err"}),
-        ("lambdarank", {"standardise": False, "average": True}),
+        ("lambdarank", {"standardize": False, "average": True}),
         ("crf", {}),
         ("crf", {"sharing": "shared", "transform": "rank", "metric": "err"}),
         ("crf", {"sharing": "hybrid", "min_preferences": 150}),
@@ -126,7 +126,7 @@ def test_what_is_prepared_anew(tmp_path, opened):
         return len(opened)
 
     assert times(train) == 3
-    assert times(train, rate=0.5, hidden=2, standardise=False) == 0  # nothing that preparing depends on
+    assert times(train, rate=0.5, hidden=2, standardize=False) == 0  # nothing that preparing depends on
     assert times(train[::-1]) == 0
     assert times(train, normalize="range") == 3
     pq.write_table(described(9, first=20), train[1])  # another content under the same name
@@ -179,15 +179,15 @@ import os, signal, sys
 from podium import make
 from podium.storage import array_files
 from podium.methods.learned.lambdarank import LambdaRank
-usual, written = array_files._encode_chunks, []
-def chunks(part):
-    for chunk in usual(part):
+usual, written = array_files.encode_arrays, []
+def chunks(arrays, metadata):
+    for chunk in usual(arrays, metadata):
         written.append(1)
         if len(written) == 6:  # in the middle of the second part
             os.kill(os.getpid(), signal.SIGKILL)
         yield chunk
-array_files._encode_chunks = chunks
-model = LambdaRank(passes=4, standardise=True) if sys.argv[1] == "lambdarank" else make("crf(passes=4, average=2)")
+array_files.encode_arrays = chunks
+model = LambdaRank(passes=4, standardize=True) if sys.argv[1] == "lambdarank" else make("crf(passes=4, average=2)")
 model.fit_stream(sys.argv[3:], cache=sys.argv[2])
 """
 
@@ -334,7 +334,7 @@ def test_shards_without_rows_or_without_labels(tmp_path, method):
         compute_fingerprint(found.fit_stream([tmp_path / "none.parquet", train[0], no_labels, *train[1:]]))
         == wanted
     )
-    assert found.seen.shards == 5
+    assert found.shard_counts.shards == 5
     with pytest.raises(InputError, match="no query of any shard has labels"):
         model(method).fit_stream([tmp_path / "none.parquet"])
     with pytest.raises(InputError, match="no query of any validation shard has labels"):

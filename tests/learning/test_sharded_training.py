@@ -56,7 +56,7 @@ def test_one_shard_is_fit(how):
 def test_shards_are_what_the_same_visits_in_memory_are(metric):
     """Shards of twelve queries and batches of four: steps fall together."""
     parts = [made(0, top=2), made(1, first=12), made(2, first=24)]
-    model = LambdaRank(metric=metric, passes=3, batch=4, standardise=True, l2=0.01, rate=0.05)
+    model = LambdaRank(metric=metric, passes=3, batch=4, standardize=True, l2=0.01, rate=0.05)
     weights = model.fit_stream(parts).member_weights_[0]
     with open_prepared_shards(parts, [], cache=False) as (train, check):
         given = FeatureShards(model, train, check, {}, no_progress)
@@ -64,7 +64,7 @@ def test_shards_are_what_the_same_visits_in_memory_are(metric):
     whole = joined(parts)
     examples = Examples.from_labels(whole[0].index, whole[1])
     task = LearningTask(whole[0].values[examples.rows], examples)
-    memory = fit_scorer(LambdaRank(metric=metric, standardise=True, passes=1), task)
+    memory = fit_scorer(LambdaRank(metric=metric, standardize=True, passes=1), task)
     assert memory.center_ == pytest.approx(model.center_)
     assert memory.scale_ == pytest.approx(model.scale_)
     values, target = memory.scale_values(task.values), examples.build_target(metric)
@@ -130,7 +130,7 @@ def test_shards_of_preferences_are_what_the_same_visits_in_memory_are():
     random, weights = np.random.default_rng(0), np.zeros(12)
     state = (weights, np.zeros(12), np.zeros(12), np.zeros(1, np.int64))
     for done in range(3):
-        optimiser = OptimizerState(*state, True, 0.03 / (1 + done / 30), 1e-4, False)
+        optimizer = OptimizerState(*state, True, 0.03 / (1 + done / 30), 1e-4, False)
         for number in random.permutation(3).tolist():
             part = visits[number]
             turn = random.permutation(part.useful)
@@ -138,7 +138,7 @@ def test_shards_of_preferences_are_what_the_same_visits_in_memory_are():
                 part.examples.starts, part.target.level, turn, 4, random.random((len(turn), 8))
             )
             rows = np.where(rows >= 0, rows + row[number], -1)
-            train_crf_pass(mine, target, np.ones(30), turn + 10 * number, rows, 5, optimiser)
+            train_crf_pass(mine, target, np.ones(30), turn + 10 * number, rows, 5, optimizer)
     assert model.weights_ == pytest.approx(weights.reshape(-1, 3) / scale, abs=1e-12)
 
 
@@ -268,9 +268,9 @@ def test_a_device_is_used_from_one_thread(monkeypatch):
             threads.add(threading.get_ident())
             self.given = values, starts, target
 
-        def learn(self, visit, batch, optimiser):
+        def learn(self, visit, batch, optimizer):
             threads.add(threading.get_ident())
-            train_linear_pass(*self.given, visit, batch, optimiser)
+            train_linear_pass(*self.given, visit, batch, optimizer)
 
     class Scorer:
         def __init__(self, where, values, widths):

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from podium import BradleyTerry, Elo, Preferences, RankCentrality, formats, make
 from podium.core.errors import InputError
 from podium.evaluate import evaluate
-from podium.kernels import dispatch
 from podium.methods import choice
 from podium.testing import strategies
 from reference import contests as plain
@@ -19,11 +18,6 @@ from reference.pairs import voices
 
 few = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 FAMILY = ("bradley_terry", "thurstone", "rank_centrality", "elo")
-
-
-@pytest.fixture(params=["small", "compiled"])
-def path(request, monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 10**12 if request.param == "small" else 0)
 
 
 def votes(*rows, **columns):
@@ -36,14 +30,14 @@ def votes(*rows, **columns):
 # -- known values --------------------------------------------------------------------------------------------------
 
 
-def test_log_odds_of_two(path):
+def test_log_odds_of_two():
     found = make("bradley_terry(l2=1e-9)").aggregate(votes("ab", "ab", "ab", "ba")).to_dict()["q"]
     assert found["a"] - found["b"] == pytest.approx(np.log(3), abs=1e-7)
     found = make("thurstone(l2=1e-9)").aggregate(votes("ab", "ab", "ab", "ba")).to_dict()["q"]
     assert found["a"] - found["b"] == pytest.approx(0.6744897501960817, abs=1e-7)  # the upper quartile
 
 
-def test_gamma_prior_adds_votes_against_an_average_item(path):
+def test_gamma_prior_adds_votes_against_an_average_item():
     """The fixed point of Caron & Doucet: strength = (shape - 1 + wins) / (shape - 1 + sum of n / (own + other))."""
     p = votes("ab", "ab", "bc", "cb", "ac", "ab")
     found = make("bradley_terry(prior=gamma, shape=1.5)").aggregate(p).to_dict()["q"]
@@ -55,7 +49,7 @@ def test_gamma_prior_adds_votes_against_an_average_item(path):
 
 
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao_kupper"])
-def test_ties_pull_together(path, ties):
+def test_ties_pull_together(ties):
     alone = make("bradley_terry", ties="ignore").aggregate(votes("ab", "ab", "ba", "ab")).to_dict()["q"]
     tie = [False, False, False, False, True, True]
     tied = make("bradley_terry", ties=ties).aggregate(votes("ab", "ab", "ba", "ab", "ab", "ba", tie=tie))
@@ -64,7 +58,7 @@ def test_ties_pull_together(path, ties):
     assert ignored.to_dict()["q"] == pytest.approx(alone, abs=1e-12)
 
 
-def test_weights_of_votes_and_experts_multiply(path):
+def test_weights_of_votes_and_experts_multiply():
     heavy = Preferences.from_comparisons(["q"] * 3, ["x", "x", "y"], "aab", "bcc", weight=[1.5, 1, 0.25])
     spelled_out = votes(*["ab"] * 6, *["ac"] * 4, "bc")
     for name in ("bradley_terry", "thurstone", "rank_centrality"):
@@ -74,7 +68,7 @@ def test_weights_of_votes_and_experts_multiply(path):
 
 @few
 @given(preferences=strategies.comparisons())
-def test_elo_equals_its_definition(path, preferences):
+def test_elo_equals_its_definition(preferences):
     found = Elo(k=20, scale=300, start=1000).aggregate(preferences).to_dict()
     table = preferences.comparisons
     items = preferences.index.items
@@ -86,7 +80,7 @@ def test_elo_equals_its_definition(path, preferences):
         assert found[query] == pytest.approx(plain.compute_elo(played, 20, 300, 1000), abs=1e-6)
 
 
-def test_elo_list_is_one_game_for_each(path):
+def test_elo_list_is_one_game_for_each():
     found = make("elo").aggregate(Preferences.from_lists({"q": {1: "abc"}})).to_dict()["q"]
     assert found == {"a": 1516, "b": 1500, "c": 1484}
     below = Preferences.from_rows(
@@ -95,7 +89,7 @@ def test_elo_list_is_one_game_for_each(path):
     assert make("elo").aggregate(below).to_dict()["q"]["a"] == 1516
 
 
-def test_elo_in_rounds_does_not_depend_on_the_order(path):
+def test_elo_in_rounds_does_not_depend_on_the_order():
     rows = ["ab", "bc", "ca", "ab", "ac", "bd", "da"]
     given_order, other = Elo().aggregate(votes(*rows)), Elo().aggregate(votes(*rows[::-1]))
     assert given_order.to_dict() != other.to_dict()
@@ -107,7 +101,7 @@ def test_elo_in_rounds_does_not_depend_on_the_order(path):
 
 @few
 @given(preferences=strategies.preferences())
-def test_rank_centrality_is_the_eigenvector(path, preferences):
+def test_rank_centrality_is_the_eigenvector(preferences):
     weights = dict.fromkeys(preferences.experts, 1)
     consensus = RankCentrality(smoothing=0.3).aggregate(preferences)
     assert consensus.diagnostics.converged
@@ -133,7 +127,7 @@ def _connected(size, pairs) -> bool:
     return bool(linked.all())
 
 
-def test_all_agree_where_the_votes_follow_the_model(path):
+def test_all_agree_where_the_votes_follow_the_model():
     """Votes in exactly the proportions of Bradley-Terry: both estimates give back the strengths."""
     strength = {"a": 4, "b": 2, "c": 1}
     rows = [(i, j, strength[i] / (strength[i] + strength[j])) for i in strength for j in strength if i != j]
@@ -151,7 +145,7 @@ def test_all_agree_where_the_votes_follow_the_model(path):
 # -- what the votes leave open -------------------------------------------------------------------------------------
 
 
-def test_unbeaten_and_winless_items_are_named(path):
+def test_unbeaten_and_winless_items_are_named():
     found = make("bradley_terry").aggregate(votes("ab", "bc"))
     assert found.ranking("q") == ["a", "b", "c"]
     assert np.abs(found.scores).max() < 10
@@ -162,7 +156,7 @@ def test_unbeaten_and_winless_items_are_named(path):
     )
 
 
-def test_groups_that_never_met_are_reported(path):
+def test_groups_that_never_met_are_reported():
     p = votes("ab", "ba", "cd", "dc", "cd")
     for name in ("bradley_terry", "thurstone", "rank_centrality"):
         notes = make(name).aggregate(p).diagnostics.notes
@@ -172,11 +166,11 @@ def test_groups_that_never_met_are_reported(path):
     assert scores["c"] == pytest.approx(-scores["d"])
 
 
-def test_a_clean_graph_has_no_notes(path):
+def test_a_clean_graph_has_no_notes():
     assert make("bradley_terry").aggregate(votes("ab", "bc", "ca")).diagnostics.notes == ()
 
 
-def test_only_the_first_queries_are_named(path):
+def test_only_the_first_queries_are_named():
     p = Preferences.from_comparisons(list(range(20)), ["j"] * 20, ["a"] * 20, ["b"] * 20)
     notes = make("bradley_terry").aggregate(p).diagnostics.notes
     assert len(notes) == 2 * choice.SHOWN + 1
@@ -184,7 +178,7 @@ def test_only_the_first_queries_are_named(path):
 
 
 @pytest.mark.parametrize("name", FAMILY)
-def test_one_vote_a_million_votes_and_heavy_ones(path, name):
+def test_one_vote_a_million_votes_and_heavy_ones(name):
     for p in (
         votes("ab"),
         votes("ab", weight=[1e12]),
@@ -207,12 +201,12 @@ def test_many_equal_votes_cost_one_pair():
 
 
 @pytest.mark.parametrize("name", FAMILY)
-def test_candidates_that_nobody_lists_come_last(path, name):
+def test_candidates_that_nobody_lists_come_last(name):
     p = Preferences.from_rows(["q"] * 2, [1, 1], ["b", "c"], rank=[1, 2], candidates=(["q"], ["a"]))
     assert make(name).aggregate(p).ranking("q") == ["b", "c", "a"]
 
 
-def test_objective_is_the_penalised_likelihood(path):
+def test_objective_is_the_penalised_likelihood():
     found = BradleyTerry(l2=0.5).aggregate(votes("ab", "ab", "ba"))
     a, b = (found.to_dict()["q"][i] for i in "ab")
     expected = 2 * np.log1p(np.exp(b - a)) + np.log1p(np.exp(a - b)) + 0.25 * (a * a + b * b)

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from podium import Features, Labels, Preferences, make
 from podium.core.errors import InputError, ParameterError
-from podium.kernels import contest_counts, dispatch, elo
+from podium.kernels import contest_counts, elo
 from podium.methods.feature.labelled_features import LabelledFeatures
 
 
@@ -119,7 +119,6 @@ def test_queries_in_parts_answer_as_all_at_once(monkeypatch, name):
 @pytest.mark.parametrize("options", [{}, {"k": 700.0, "rounds": 3}])
 def test_elo_plays_long_lists_as_all_their_matches(monkeypatch, case, options):
     plain = make("elo", **options).aggregate(CASES[case])
-    monkeypatch.setattr(dispatch, "SMALL", 0)
     monkeypatch.setattr(elo, "LONG", 1)
     found = make("elo", **options).aggregate(CASES[case])
     np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-12)

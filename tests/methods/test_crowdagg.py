@@ -13,7 +13,6 @@ from podium import CrowdAgg, Labels, NetVotes, Preferences, load, make, save
 from podium.core.errors import InputError, ParameterError
 from podium.data.preferences import Form
 from podium.evaluate import evaluate, judged_only
-from podium.kernels import dispatch
 from podium.methods.crowd.annotator_contests import collect_annotator_contests, count_agreeing_pairs
 from podium.testing import strategies
 from podium.testing.checks import check_all
@@ -22,11 +21,6 @@ from podium_papers import paper_datasets
 from reference import rank_laws as plain
 
 few = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@pytest.fixture(params=["small", "compiled"])
-def path(request, monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 10**12 if request.param == "small" else 0)
 
 
 def beaten(preferences, query):
@@ -94,7 +88,7 @@ VARIANTS = [
 
 @pytest.mark.parametrize("spec", VARIANTS)
 @pytest.mark.parametrize("form", list(Form))
-def test_scores_are_those_of_the_definition(path, form, spec):
+def test_scores_are_those_of_the_definition(form, spec):
     method = make(spec)
     for seed in range(2):
         preferences = sample_rows(form, seed).to_preferences()
@@ -107,7 +101,7 @@ def test_scores_are_those_of_the_definition(path, form, spec):
 
 @pytest.mark.parametrize("quality", ["query", "pooled"])
 @pytest.mark.parametrize("form", list(Form))
-def test_quality_is_a_fixed_point(path, form, quality):
+def test_quality_is_a_fixed_point(form, quality):
     """The scores come from the qualities, and the qualities from the order of the scores."""
     method = CrowdAgg(quality=quality, prior_agree=3, prior_disagree=1)
     preferences = sample_rows(form, 5).to_preferences()
@@ -186,7 +180,7 @@ def test_swaps_towards_the_consensus_never_lower_the_objective():
     assert len(values) > 3
 
 
-def test_any_discount(path):
+def test_any_discount():
     """The named measures given as plain numbers give the same order and scores."""
     for form in Form:
         preferences = sample_rows(form, 2).to_preferences()
@@ -237,7 +231,7 @@ def pair_accuracy(preferences, labels):
 
 
 @pytest.mark.parametrize("measure", ["ndcg", "rbp"])
-def test_good_random_and_malicious_annotators_are_told_apart(path, measure):
+def test_good_random_and_malicious_annotators_are_told_apart(measure):
     """Estimates are agreements over all pairs that an annotator orders, so one who is right in p of judgements lies
     below p; what must hold is their order and on which side of 1/2 they are."""
     for seed in range(3):
@@ -256,7 +250,7 @@ def test_good_random_and_malicious_annotators_are_told_apart(path, measure):
         assert with_ >= without
 
 
-def test_labels_move_the_estimates(path):
+def test_labels_move_the_estimates():
     """Four who copy the malicious one outvote three; labels of other queries put that right."""
     preferences, labels, accuracy = crowd(7, accuracy=(0.95, 0.95, 0.95, 0.05, 0.05, 0.05, 0.05))
     known, rest = preferences.select(range(8)), preferences.select(range(8, 12))
@@ -293,7 +287,7 @@ def test_gold_pairs_of_one_grade_say_nothing():
     }  # a before c is right; b and c have one grade; a and b are not ordered
 
 
-def test_too_few_rounds_are_reported(path):
+def test_too_few_rounds_are_reported():
     preferences, _, _ = crowd(3)
     found = CrowdAgg(max_iterations=1).aggregate(preferences).diagnostics
     assert not found.converged
@@ -304,7 +298,7 @@ def test_too_few_rounds_are_reported(path):
 # -- odd input -----------------------------------------------------------------------------------------------------
 
 
-def test_equal_ratings_one_judgement_and_contradictions(path):
+def test_equal_ratings_one_judgement_and_contradictions():
     equal = Preferences.from_lists({"q": {"ann": dict.fromkeys("abc", 1), "bob": {"b": 1}}})
     assert all(r.tied for r in CrowdAgg().aggregate(equal)["q"])
     one = Preferences.from_lists({"q": {"ann": {"a": 1}, "bob": {"b": 0}}})
@@ -316,13 +310,13 @@ def test_equal_ratings_one_judgement_and_contradictions(path):
     assert all(r.tied for r in CrowdAgg().aggregate(circle)["q"])
 
 
-def test_an_annotator_who_votes_twice_on_a_pair_counts_once(path):
+def test_an_annotator_who_votes_twice_on_a_pair_counts_once():
     once = Preferences.from_comparisons(["q"] * 2, [1, 2], ["a", "c"], ["b", "a"])
     twice = Preferences.from_comparisons(["q"] * 4, [1, 1, 1, 2], ["a", "a", "b", "c"], ["b", "b", "a", "a"])
     assert CrowdAgg().aggregate(once).scores.tobytes() == CrowdAgg().aggregate(twice).scores.tobytes()
 
 
-def test_one_voice_moves_items_whatever_the_size_of_the_query(path):
+def test_one_voice_moves_items_whatever_the_size_of_the_query():
     """With 5,000 items and one judgement of two, the rest stays tied and nothing drowns in rounding."""
     items = [f"i{k:04}" for k in range(5_000)]
     p = Preferences.from_rows(

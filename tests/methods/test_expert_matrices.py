@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from podium import Preferences, formats
 from podium.core.errors import InputError
 from podium.data.building.subset import restrict_items
-from podium.kernels import dispatch, preference_svd
+from podium.kernels import preference_svd
 from podium.methods.learned.expert_matrices import (
     build_expert_matrices,
     build_group_table,
@@ -134,19 +134,17 @@ def real(data_dir):
 @pytest.mark.data
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_real_lists(real, monkeypatch, transform, pooled):
+def test_real_lists(real, transform, pooled):
     """Leading vectors as numpy's decomposition gives them, on lists with gaps, alone and pooled."""
     m = build_expert_matrices(
         real, transform, np.zeros(len(real.experts), np.int64) if pooled else None
     ).matrices
-    for small in (0, 10**12):
-        monkeypatch.setattr(dispatch, "SMALL", small)
-        found = preference_svd.compute_leading_vectors(m)
-        assert found.converged
-        for g in range(0, len(m.query), 9 if pooled else 97):
-            y, mine = preference_svd.build_dense_matrix(m, g), slice(m.starts_out[g], m.starts_out[g + 1])
-            left, values, right = np.linalg.svd(y)
-            assert found.sigma[g] == pytest.approx(values[0], rel=1e-12, abs=1e-12)
-            if values[0] > 0:
-                np.testing.assert_allclose(found.u[mine], np.abs(left[:, 0]), atol=1e-8)
-                np.testing.assert_allclose(found.v[mine], np.abs(right[0]), atol=1e-8)
+    found = preference_svd.compute_leading_vectors(m)
+    assert found.converged
+    for g in range(0, len(m.query), 9 if pooled else 97):
+        y, mine = preference_svd.build_dense_matrix(m, g), slice(m.starts_out[g], m.starts_out[g + 1])
+        left, values, right = np.linalg.svd(y)
+        assert found.sigma[g] == pytest.approx(values[0], rel=1e-12, abs=1e-12)
+        if values[0] > 0:
+            np.testing.assert_allclose(found.u[mine], np.abs(left[:, 0]), atol=1e-8)
+            np.testing.assert_allclose(found.v[mine], np.abs(right[0]), atol=1e-8)

@@ -31,6 +31,24 @@ def test_same_as_the_tables(spec, lists, weights, weighted):
     assert quick.scores == pytest.approx([r.score for r in whole], rel=1e-12)
 
 
+@pytest.mark.parametrize("spec", ["rrf", "rbc(persistence=0.5)"])
+@settings(deadline=None, max_examples=60)
+@given(
+    lists=st.dictionaries(
+        strategies.ids(), strategies.answers(strategies.ids(), max_items=8), min_size=1, max_size=5
+    ),
+    weights=st.lists(st.floats(0.125, 4), min_size=5, max_size=5),
+    weighted=st.booleans(),
+)
+def test_named_lists_give_the_bits_of_the_tables(spec, lists, weights, weighted):
+    given_weights = dict(zip(lists, weights, strict=False)) if weighted else None
+    quick = fuse(lists, spec, weights=given_weights)
+    whole = make(spec, weights=given_weights).aggregate(Preferences.from_lists({"q": lists}))["q"]
+    assert quick.ranking == [r.item for r in whole]
+    assert quick.tied == [r.tied for r in whole]
+    assert quick.scores == [r.score for r in whole]
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -9,7 +9,7 @@ from podium import Features, Labels, Preferences, load, make, save
 from podium.core.errors import InputError, PodiumWarning
 from podium.methods.feature.feature_normalization import normalize_by_query
 from podium.methods.learned import svd_features
-from podium.methods.learned.expert_features import standardize_by_query
+from podium.methods.learned.fused import standardize_by_query
 
 ITEMS = [f"i{k}" for k in range(6)]
 
@@ -34,7 +34,7 @@ def described(labels, scale=lambda query: 1.0):
     return Features.from_rows(queries, list(index.items), values, ["good"])
 
 
-@pytest.mark.parametrize("spec", ["fused", "fused(standardise=True)"])
+@pytest.mark.parametrize("spec", ["fused", "fused(standardize=True)"])
 def test_explanations_add_up_with_item_features(spec, tmp_path):
     p, labels = data()
     x = described(labels)

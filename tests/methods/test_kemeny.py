@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -11,19 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podium import Preferences, make
-from podium.core.errors import ParameterError
-from podium.kernels import dispatch, linear_ordering
+from podium.core.errors import MissingPackageError, ParameterError
+from podium.kernels import linear_ordering
 from podium.methods.kemeny import Kemeny
 from podium.testing import strategies
 from reference import pairs as plain
 
 few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(params=["small", "compiled"])
-def path(request, monkeypatch):
-    if request.param == "compiled":
-        monkeypatch.setattr(dispatch, "SMALL", 0)
 
 
 def skew(upper: np.ndarray) -> np.ndarray:
@@ -50,7 +45,7 @@ def best_of_all(margin: np.ndarray) -> float:
     preferences=strategies.preferences(),
     weights=st.lists(st.sampled_from([0, 1, 2, 0.5]), min_size=12, max_size=12),
 )
-def test_no_ranking_is_better(path, spec, preferences, weights):
+def test_no_ranking_is_better(spec, preferences, weights):
     by_expert = dict(zip(preferences.experts, weights, strict=False))
     if not any(by_expert.values()):
         by_expert = dict.fromkeys(by_expert, 1)
@@ -96,11 +91,10 @@ def test_components_never_lose_to_later_ones(margin):
 
 @few
 @given(margin=margins(9), start=st.randoms(use_true_random=False))
-def test_local_search_is_the_same_compiled_and_leaves_no_better_move(margin, start):
+def test_local_search_leaves_no_better_move(margin, start):
     order = list(range(len(margin)))
     start.shuffle(order)
     found = linear_ordering.improve_order(margin, np.array(order))
-    assert (linear_ordering.improve_order(margin, np.array(order), compiled=True) == found).all()
     value = linear_ordering.compute_order_value(margin, found)
     assert value >= linear_ordering.compute_order_value(margin, np.array(order))
     for at, to in itertools.permutations(range(len(margin)), 2):
@@ -126,6 +120,7 @@ def noisy(items: int, experts: int, seed: int = 0) -> Preferences:
 
 
 def test_forty_items_are_proved_optimal_and_local_search_is_near():
+    pytest.importorskip("highspy", reason="proofs need the extra exact: pip install 'podium-rank[exact]'")
     p = noisy(40, 5)
     exact, local = Kemeny().aggregate(p), Kemeny(method="local").aggregate(p)
     assert exact.diagnostics.notes == ("optimal",)
@@ -147,7 +142,7 @@ def test_renaming_keeps_the_cost(rankings, names):
     assert first.diagnostics.objective == second.diagnostics.objective
 
 
-def test_items_that_no_vote_tells_apart_are_tied(path):
+def test_items_that_no_vote_tells_apart_are_tied():
     p = Preferences.from_rows(["q"] * 8, [1] * 4 + [2] * 4, list("abcd") * 2, rank=[1, 1, 3, 4, 3, 3, 1, 2])
     consensus = Kemeny().aggregate(p)
     assert {r.item for r in consensus["q"] if r.tied} == {"a", "b"}
@@ -191,3 +186,24 @@ def cheapest(items, above):
                 best[group - {last}] + sum(above[last, i] for i in group - {last}) for last in group
             )
     return best[frozenset(items)]
+
+
+def test_without_the_solver_the_default_still_ranks_and_exact_names_the_extra(monkeypatch):
+    """Up to 14 items nothing changes; more are ordered by local search, and the notes state it."""
+    random = np.random.default_rng(3)
+    lists = {"q": {e: random.permutation(18).tolist() for e in range(5)}}
+    few = {"q": {e: random.permutation(10).tolist() for e in range(5)}}
+    with_solver = make("kemeny").aggregate(Preferences.from_lists(few))
+    proved = make("kemeny").aggregate(Preferences.from_lists(lists))
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    again = make("kemeny(method=exact)").aggregate(Preferences.from_lists(few))
+    assert again.ranking("q") == with_solver.ranking("q")
+    assert again.diagnostics.notes == ("optimal",)
+    local = make("kemeny").aggregate(Preferences.from_lists(lists))
+    assert local.diagnostics.objective >= proved.diagnostics.objective
+    assert "not proved" in local.diagnostics.notes[0]
+    assert "pip install 'podium-rank[exact]'" in local.diagnostics.notes[0]
+    with pytest.raises(
+        MissingPackageError, match=r"more than 14 items needs highspy.*\[exact\]'.*method='auto'"
+    ):
+        make("kemeny(method=exact)").aggregate(Preferences.from_lists(lists))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from podium import Dataset, Features, Labels, Preferences, load, make, save
 from podium.core.errors import InputError, NotFittedError, ParameterError, PodiumWarning
 from podium.learning.examples import Examples
-from podium.learning.networks import Network
+from podium.learning.feature_scorer import Network
 from podium.methods.learned.lambdarank import LambdaRank
 from podium.methods.learned.svd_features import POOLED
 
@@ -96,7 +93,7 @@ def test_query_weights():
 
 
 def test_sample_weights():
-    """Items of weight 0 are as good as unlabelled, but for their part in the ideal."""
+    """Items of weight 0 are as good as unlabeled, but for their part in the ideal."""
     x, y = made(0, queries=20)
     none = {q: dict.fromkeys(range(12), 0.0) for q in range(10, 20)}
     weighed = LambdaRank(passes=5).fit(x, y, sample_weights=none)
@@ -199,7 +196,7 @@ def test_combined_and_hybrid_take_any_expert():
         assert make("svd", passes=1, unseen="ignore").fit(*train).aggregate(strangers).ranking("q")
 
 
-def test_labelled_items_only():
+def test_labeled_items_only():
     p, labels = crowd(0)
     half = Labels.from_dict(
         {q: {i: labels.grade(q, i) for i in ("i0", "i1", "i2", "i3", "i4")} for q in p.queries}
@@ -273,7 +270,7 @@ def test_validation_without_labels_and_a_fit_that_broke_off():
     features, labels = made(0)
     with pytest.raises(InputError, match="the validation queries have no labels"):
         LambdaRank().fit(features, labels, validation=(features, Labels.from_dict({"other": {"a": 1}})))
-    model = LambdaRank(passes=2, standardise=True).fit(features, labels)
+    model = LambdaRank(passes=2, standardize=True).fit(features, labels)
 
     def stop(*_):
         raise KeyboardInterrupt
@@ -283,23 +280,6 @@ def test_validation_without_labels_and_a_fit_that_broke_off():
     for use in (lambda: model.predict(features), model.feature_weights, LambdaRank().feature_weights):
         with pytest.raises(NotFittedError):
             use()
-
-
-def test_what_was_loaded_before_changes_nothing():
-    """A pass of middling size gives the same bits whether or not another call has loaded the compiler."""
-    script = """
-import sys, numpy as np
-sys.argv[1] == "early" and __import__("numba")
-from podium.methods.learned.lambdarank import LambdaRank
-from podium import Features, Labels
-random = np.random.default_rng(0)
-q, i = np.repeat(np.arange(100), 10), np.tile(np.arange(10), 100)
-x = Features.from_rows(q, i, random.normal(size=(len(q), 9)))
-model = LambdaRank(passes=3).fit(x, Labels.from_rows(q, i, random.integers(0, 3, len(q)).astype(float)))
-print(model.member_weights_.tobytes().hex())
-"""
-    found = [subprocess.check_output([sys.executable, "-c", script, when]) for when in ("early", "late")]
-    assert found[0] == found[1]
 
 
 def test_members_stop_when_one_is_interrupted():

@@ -1,4 +1,4 @@
-"""The multinomial preference model and singular value projection: definitions, optimisers, published figures."""
+"""The multinomial preference model and singular value projection: definitions, optimizers, published figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from podium import Preferences, formats, make
 from podium.core.errors import ParameterError
 from podium.data.preferences import Form
 from podium.evaluate import evaluate
-from podium.kernels import dispatch
 from podium.kernels.preference_svd import build_dense_matrix
 from podium.methods.learned.expert_matrices import build_expert_matrices
 from podium.testing.samples import iterate_samples
@@ -24,12 +23,6 @@ PUBLISHED = {  # Volkovs, Larochelle & Zemel, CIKM 2012: NDCG@1..5 and MAP
 }
 
 
-@pytest.fixture(params=["small", "compiled"])
-def path(request, monkeypatch):
-    if request.param == "compiled":
-        monkeypatch.setattr(dispatch, "SMALL", 0)
-
-
 def expert_tables(preferences, query, transform="binary"):
     made = build_expert_matrices(preferences.select([query]), transform)
     return [build_dense_matrix(made.matrices, g) for g in range(len(made.group))]
@@ -38,7 +31,6 @@ def expert_tables(preferences, query, transform="binary"):
 # -- MPM -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("transform", ["binary", "log"])
 @pytest.mark.parametrize("answers", list(iterate_samples(frozenset(Form), 1)), ids=lambda a: a.form.value)
 def test_plain_scores_are_the_largest_posterior(answers, transform):
@@ -73,7 +65,6 @@ def test_the_plain_model_orders_by_net_strength():
             assert ranked == sorted(ranked, reverse=True)
 
 
-@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("seed", range(3))
 def test_adherence_is_a_maximum_of_the_joint_posterior(seed):
     preferences = (
@@ -123,7 +114,6 @@ def test_adherence_that_does_not_converge_is_reported():
 # -- SVP -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("strength", ["rank", "log", "difference", "binary"])
 def test_svp_is_the_limit_of_plain_projections(strength):
     for answers in iterate_samples(frozenset({Form.RANKING}), 2):
@@ -173,7 +163,6 @@ def test_the_published_row_of_mq2008_is_one_projection_of_mean_rank_differences(
     np.testing.assert_allclose(shown, PUBLISHED["mq2008-agg"], atol=0.101)
 
 
-@pytest.mark.usefixtures("path")
 def test_svp_of_cycles_ties_and_single_items():
     p = Preferences.from_rows(
         ["cycle"] * 6 + ["one", "none"], ["a", "a", "b", "b", "c", "c", "a", "a"],
@@ -196,7 +185,6 @@ def test_svp_refuses_odds_of_differences_and_says_when_it_stops():
     assert "stopped after 3 projections in 1 of 1 queries" in found.diagnostics.notes[1]
 
 
-@pytest.mark.usefixtures("path")
 def test_log_odds():
     """a beats b 3 : 1, so log(4 / 2); with two items the matrix has rank two already."""
     p = Preferences.from_comparisons(["q"] * 4, ["j"] * 4, ["a", "a", "a", "b"], ["b", "b", "b", "a"])

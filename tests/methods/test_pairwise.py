@@ -39,7 +39,7 @@ def votes(size):
 
 
 def peak(name, data):
-    """Bytes that a method takes at most for a long query, when all that it loads and compiles is there."""
+    """Bytes that a method takes at most for a long query, when all that it loads is there."""
     method, given = make(name), {}
     labels = Labels.from_dict({"q": {i: float(i < SHORT / 3) for i in range(SHORT)}})
     for size in (SHORT, LONG):

@@ -1,4 +1,4 @@
-"""Position and score methods against their plain twins, on every path."""
+"""Position and score methods against their plain twins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podium import fuse, make
-from podium.kernels import dispatch
 from podium.methods.base import LIST_FORMS
 from podium.methods.scores import NORMALIZERS
 from podium.testing import strategies
@@ -44,19 +43,13 @@ METHODS = {
 }
 
 
-@pytest.fixture(params=["small", "compiled"])
-def path(request, monkeypatch):
-    if request.param == "compiled":
-        monkeypatch.setattr(dispatch, "SMALL", 0)
-
-
 @pytest.mark.parametrize("spec", METHODS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     preferences=strategies.preferences(LIST_FORMS),
     weights=st.lists(st.integers(0, 3), min_size=12, max_size=12),
 )
-def test_equals_its_definition(path, spec, preferences, weights):
+def test_equals_its_definition(spec, preferences, weights):
     method = make(spec)
     by_expert = {e: float(w) for e, w in zip(preferences.experts, weights, strict=False)}
     if not method.tags.weighted or not any(by_expert.values()):
@@ -115,7 +108,7 @@ def test_dbsf_gives_the_scores_of_qdrant(seed):
 
 
 @pytest.mark.parametrize("normalizer", ["zscore", "max", "none"])
-def test_scores_that_cancel_are_ties(path, normalizer):
+def test_scores_that_cancel_are_ties(normalizer):
     """Experts whose scores are those of others with the sign turned leave all items tied, whatever the rounding."""
     random = np.random.default_rng(1)
     for _ in range(50):

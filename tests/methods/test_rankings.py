@@ -14,7 +14,6 @@ from scipy.optimize import minimize
 from podium import Preferences, formats, make
 from podium.data.preferences import Form
 from podium.evaluate import evaluate
-from podium.kernels import dispatch
 from podium.testing.samples import ITEMS, iterate_samples
 from reference import plackett_luce as plain
 
@@ -23,12 +22,6 @@ PUBLISHED = {  # Volkovs, Larochelle & Zemel, CIKM 2012: NDCG@1..5 and MAP
     "mq2008-agg": [35.20, 38.49, 39.70, 40.49, 41.55, 42.20],
     "mq2007-agg": [40.63, 40.39, 40.26, 40.71, 40.96, 43.64],
 }
-
-
-@pytest.fixture(params=["small", "compiled"])
-def path(request, monkeypatch):
-    if request.param == "compiled":
-        monkeypatch.setattr(dispatch, "SMALL", 0)
 
 
 def rankings_of(preferences, query, weights=None):
@@ -47,7 +40,7 @@ def rankings_of(preferences, query, weights=None):
 
 
 def best_scores(rankings, size, shape, rate=2.0):
-    """Log odds of the largest posterior under gamma(shape, rate) odds, by a general optimiser; with mean 0."""
+    """Log odds of the largest posterior under gamma(shape, rate) odds, by a general optimizer; with mean 0."""
 
     def cost(s):
         return -plain.log_likelihood(rankings, s, size) - plain.gamma_prior(s, shape, rate)
@@ -56,7 +49,6 @@ def best_scores(rankings, size, shape, rate=2.0):
     return found.x - found.x.mean()
 
 
-@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("answers", list(iterate_samples(frozenset(Form), 2)), ids=lambda a: a.form.value)
 def test_plackett_luce_is_the_largest_posterior(answers):
     preferences = answers.to_preferences()
@@ -153,7 +145,6 @@ def test_symmetric_lists_tie():
     assert all(place.tied and place.score == 0 for place in found["q"])
 
 
-@pytest.mark.usefixtures("path")
 def test_degenerate_queries():
     p = Preferences.from_rows(
         ["one", "alone", "two", "two"], ["e"] * 4, ["x", "x", "x", "y"], rank=[1, 1, 1, 2],
@@ -186,12 +177,12 @@ def test_a_tie_of_two_is_half_a_win_for_each():
     np.testing.assert_allclose(a, b)
 
 
-def every_centre(preferences, query, phi):
-    """The best log-likelihood over all centres of one query of full or partial rankings without ties."""
+def every_center(preferences, query, phi):
+    """The best log-likelihood over all centers of one query of full or partial rankings without ties."""
     rankings, size = rankings_of(preferences, query)
     best = -math.inf
-    for centre in itertools.permutations(range(size)):
-        place = {item: n for n, item in enumerate(centre)}
+    for center in itertools.permutations(range(size)):
+        place = {item: n for n, item in enumerate(center)}
         lists = []
         for blocks, weight, _ in rankings:
             held = sorted((i for b in blocks for i in b), key=place.__getitem__)
@@ -200,14 +191,14 @@ def every_centre(preferences, query, phi):
     return best
 
 
-def test_mallows_is_the_likeliest_of_all_centres():
+def test_mallows_is_the_likeliest_of_all_centers():
     random = np.random.default_rng(2)
     names = ITEMS[:4]
     lists = {e: [str(i) for i in random.permutation(names)[: random.integers(2, 5)]] for e in range(6)}
     preferences = Preferences.from_lists({"q": lists})
     found = make("mallows").aggregate(preferences)
     phi = float(found.diagnostics.notes[0].split()[1].rstrip(","))
-    values = [every_centre(preferences, "q", p) for p in (phi - 1e-3, phi, phi + 1e-3)]
+    values = [every_center(preferences, "q", p) for p in (phi - 1e-3, phi, phi + 1e-3)]
     np.testing.assert_allclose(found.diagnostics.objective, values[1], atol=1e-5)
     assert values[1] > max(values[0], values[2])
 
@@ -223,7 +214,7 @@ def test_mallows_orders_as_kemeny_and_spans_agreement_to_chance():
 
 
 def test_mallows_finds_the_dispersion_it_is_given():
-    """Rankings drawn by repeated insertion with phi 0.6 around a known centre."""
+    """Rankings drawn by repeated insertion with phi 0.6 around a known center."""
     random, phi, names = np.random.default_rng(0), 0.6, "abcdefgh"
     lists = {}
     for e in range(600):

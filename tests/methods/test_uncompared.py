@@ -8,14 +8,8 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from podium import Preferences, make
-from podium.kernels import dispatch
 
 ITEMS = ["a", "b", "c", "d", "tied", "tied too"]
-
-
-@pytest.fixture(params=["small", "compiled"], autouse=True)
-def path(request, monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 10**12 if request.param == "small" else 0)
 
 
 def _optimum(objective, size):

@@ -77,7 +77,7 @@ def test_learned_theta_is_a_minimum_and_tells_experts_apart(distance):
     assert free.theta_["reversed"] < -0.1 < 0.1 < free.theta_["good"]
 
 
-def test_unlabelled_items_do_not_matter_for_learning():
+def test_unlabeled_items_do_not_matter_for_learning():
     p, labels = lesson(10)
     fewer = Labels.from_dict({q: {i: labels.grade(q, i) for i in "abcde"} for q in labels.queries})
     inside = Preferences.from_lists(

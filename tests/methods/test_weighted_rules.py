@@ -94,7 +94,7 @@ def test_kemeny_is_kemeny_under_the_weights(agreement):
 
 
 def agreement_by_definition(p, labels, weight):
-    """Every expert, every pair of labelled items of different grade."""
+    """Every expert, every pair of labeled items of different grade."""
     found = {}
     for expert in p.experts:
         one = p.with_experts([expert])

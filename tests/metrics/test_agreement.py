@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from podium.core.errors import InputError, ParameterError
-from podium.kernels import dispatch, ranking_measures
+from podium.kernels import ranking_measures
 from podium.metrics import agreement as ag
 
 vectors = st.integers(2, 25).flatmap(
@@ -74,9 +74,7 @@ def test_tau_ap_weighs_the_top_more():
     assert ag.tau_ap([3, 2, 1], [1, 2, 3]) == -1.0
 
 
-@pytest.mark.parametrize("small", [0, dispatch.SMALL])
-def test_counts_of_earlier_rows(small, monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", small)
+def test_counts_of_earlier_rows():
     rng = np.random.default_rng(1)
     starts = np.array([0, 0, 1, 40, 40, 100])
     value = rng.integers(0, 9, 100)

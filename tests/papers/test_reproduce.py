@@ -16,7 +16,7 @@ from podium.methods.base import Tags
 from podium.methods.positional import Positional
 from podium.metrics import parse_all
 from podium_papers import TABLES, PublishedRow, PublishedTable, reproduce, write
-from podium_papers.paper_datasets import READERS, labelled_items, load_dataset
+from podium_papers.paper_datasets import READERS, labeled_items, load_dataset
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
@@ -151,7 +151,7 @@ def test_the_crowd_protocol(folder):
     assert row.ours == again.sets[0].rows[0].ours
     assert row.folds != other.sets[0].rows[0].folds
     data = load_dataset("trec2011-crowd", folder)
-    few = labelled_items(data)
+    few = labeled_items(data)
     assert few.preferences.lists.rows == data.preferences.lists.rows * 3 // 4
     assert few.preferences.index.items.tolist() == ["d0", "d1", "d2"] * 10
     assert few.preferences.experts == data.preferences.experts

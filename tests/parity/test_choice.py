@@ -24,7 +24,7 @@ def scores(spec, winner, loser):
     return np.array([found[i] for i in range(len(found))])
 
 
-def centred(values):
+def centered(values):
     return values - values.mean()
 
 
@@ -32,7 +32,7 @@ def test_choix_maximum_likelihood():
     choix = pytest.importorskip("choix")
     winner, loser = games()
     expected = choix.mm_pairwise(12, list(zip(winner, loser, strict=True)), tol=1e-12, max_iter=100_000)
-    np.testing.assert_allclose(scores("bradley_terry(l2=1e-9)", winner, loser), centred(expected), atol=1e-6)
+    np.testing.assert_allclose(scores("bradley_terry(l2=1e-9)", winner, loser), centered(expected), atol=1e-6)
 
 
 @pytest.mark.parametrize("penalty", [0.01, 1.0])
@@ -51,7 +51,7 @@ def test_choix_gamma_prior(alpha):
     data = list(zip(winner, loser, strict=True))
     expected = choix.mm_pairwise(12, data, alpha=alpha, tol=1e-12, max_iter=100_000)
     got = scores(f"bradley_terry(prior=gamma, shape={1 + alpha})", winner, loser)
-    np.testing.assert_allclose(centred(got), centred(expected), atol=1e-6)
+    np.testing.assert_allclose(centered(got), centered(expected), atol=1e-6)
 
 
 def test_choix_rank_centrality():
@@ -59,7 +59,7 @@ def test_choix_rank_centrality():
     winner, loser = games(3, items=6)
     expected = choix.rank_centrality(6, list(zip(winner, loser, strict=True)))
     got = scores("rank_centrality(smoothing=1e-9)", winner, loser)
-    np.testing.assert_allclose(centred(np.log(got)), centred(expected), atol=1e-6)
+    np.testing.assert_allclose(centered(np.log(got)), centered(expected), atol=1e-6)
 
 
 def test_evalica_bradley_terry_and_elo():
@@ -69,6 +69,6 @@ def test_evalica_bradley_terry_and_elo():
     left, right = winner.tolist(), loser.tolist()
     found = evalica.bradley_terry(left, right, outcome, tolerance=1e-14, limit=100_000).scores
     expected = np.log(np.array([found[i] for i in range(12)]))
-    np.testing.assert_allclose(scores("bradley_terry(l2=1e-9)", winner, loser), centred(expected), atol=1e-6)
+    np.testing.assert_allclose(scores("bradley_terry(l2=1e-9)", winner, loser), centered(expected), atol=1e-6)
     found = evalica.elo(left, right, outcome, initial=1500.0, base=10.0, scale=400.0, k=32.0).scores
     np.testing.assert_allclose(scores("elo", winner, loser), [found[i] for i in range(12)], atol=1e-6)

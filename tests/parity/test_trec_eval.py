@@ -26,6 +26,7 @@ NAMES = {
     "bpref": "bpref",
     "rprec": "Rprec",
     "success@3": "success_3",
+    "hits": "num_rel_ret",
 }
 MEASURES = [
     "ndcg",
@@ -38,6 +39,7 @@ MEASURES = [
     "bpref",
     "Rprec",
     "success.3",
+    "num_rel_ret",
 ]
 
 
@@ -79,6 +81,11 @@ def test_same_values_as_trec_eval(scores, relevant):
         expected = [theirs[q][name] for q in ours.queries]
         np.testing.assert_allclose(ours[metric], expected, rtol=1e-12, atol=1e-15, err_msg=metric)
         assert ours.mean()[str(_parsed(metric))] == pytest.approx(np.mean(expected))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), NAMES.items())
+def test_the_names_of_trec_eval_parse(ours, theirs):
+    assert _parsed(theirs) == _parsed(ours)
 
 
 def _with_threshold(metric: str, relevant: int) -> str:

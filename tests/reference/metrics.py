@@ -32,6 +32,21 @@ def ndcg(ranked: Grades, judged: Sequence[float], k: int | None = None, dialect:
     return _dcg(ranked, gain, discount, k) / best if best else 0.0
 
 
+def dcg(ranked: Grades, judged: Sequence[float], k: int | None = None, dialect: str = "trec") -> float:
+    gain = (lambda g: g) if dialect == "trec" else (lambda g: 2.0**g - 1)
+    return _dcg(ranked, gain, lambda i: 1 / math.log2(i + 1), k)
+
+
+def hits(ranked: Grades, judged: Sequence[float], k: int | None = None) -> float:
+    return sum(map(_relevant, list(ranked)[:k]))
+
+
+def f1(ranked: Grades, judged: Sequence[float], k: int) -> float:
+    """The harmonic mean of precision and recall, as a textbook has it."""
+    p, r = precision(ranked, judged, k), recall(ranked, judged, k)
+    return 2 * p * r / (p + r) if p + r else 0.0
+
+
 def average_precision(
     ranked: Grades, judged: Sequence[float], k: int | None = None, threshold: float = 1
 ) -> float:

@@ -37,7 +37,7 @@ def inversions(word):
 
 
 def mallows_log_likelihood(lists, phi):
-    """Sum over (block of each item in the centre's order, weight) of the log-probability."""
+    """Sum over (block of each item in the center's order, weight) of the log-probability."""
     total = 0.0
     for word, weight in lists:
         sizes = [word.count(b) for b in range(max(word) + 1)]

@@ -114,7 +114,7 @@ def median_rank(preferences, query, weights, missing="share"):
     return {i: -statistics.median(v) if v else None for i, v in copies.items()}
 
 
-def normalised(answer: dict, size: int, how: str) -> dict:
+def normalized(answer: dict, size: int, how: str) -> dict:
     last = max(r for r, _ in answer.values())
     raw = {i: (max(size, last) - r + 1 if s is None else s) for i, (r, s) in answer.items()}
     low, high, n = min(raw.values()), max(raw.values()), len(raw)
@@ -141,7 +141,7 @@ def normalised(answer: dict, size: int, how: str) -> dict:
 def comb(preferences, query, weights, how, combine):
     """`combine` maps a list of (score, weight) to a score; items nobody lists give None."""
     everything = items(preferences, query)
-    tables = {e: normalised(a, len(everything), how) for e, a in answers(preferences, query).items()}
+    tables = {e: normalized(a, len(everything), how) for e, a in answers(preferences, query).items()}
     seen = {
         i: [(t[i], weights[e]) for e, t in tables.items() if i in t and weights[e] > 0] for i in everything
     }

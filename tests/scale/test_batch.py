@@ -14,7 +14,6 @@ import podium
 from podium import Preferences
 from podium.core.errors import InputError, ParameterError
 from podium.data.building.grouped import from_grouped
-from podium.kernels import dispatch
 from podium.scale import batch_function
 from podium.scale.query_batches import iterate_query_batches
 from podium.scale.table_preferences import build_preferences
@@ -22,14 +21,6 @@ from shards import lists
 
 METHODS = ("rrf(k=20)", "borda", "combmnz", "condorcet", "mc4", "median_rank", "bradley_terry")
 KINDS = ("text", "integers", "dictionaries")
-
-
-@pytest.fixture(params=["small", "compiled"])
-def path(request, monkeypatch):
-    """Both ways through the code: tables below and above the size from which kernels are compiled."""
-    if request.param == "compiled":
-        monkeypatch.setattr(dispatch, "SMALL", 0)
-    return request.param
 
 
 def in_memory(method, table, **how):
@@ -52,13 +43,13 @@ def same(got, expected):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", METHODS)
-def test_answers_are_those_of_the_method_in_memory(path, kind, method):
+def test_answers_are_those_of_the_method_in_memory(kind, method):
     table = lists(range(12), ids=kind)
     same(batch_function(method)(table), in_memory(method, table))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_types_of_ids_come_back(path, kind):
+def test_types_of_ids_come_back(kind):
     table = lists(range(3), ids=kind)
     got = batch_function("rrf")(table)
     for name in ("query", "item"):
@@ -68,13 +59,13 @@ def test_types_of_ids_come_back(path, kind):
 
 
 @pytest.mark.parametrize("drop", ["rank", "score"])
-def test_lists_with_ranks_or_scores_only(path, drop):
+def test_lists_with_ranks_or_scores_only(drop):
     table = lists(range(9)).drop_columns([drop])
     same(batch_function("rrf")(table), in_memory("rrf", table))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_in_any_order_give_the_same(path, kind):
+def test_rows_in_any_order_give_the_same(kind):
     table = lists(range(9), ids=kind)
     mixed = table.take(pa.array(np.random.default_rng(5).permutation(len(table))))
     got, expected = batch_function("rrf")(mixed), batch_function("rrf")(table)
@@ -163,7 +154,7 @@ def test_a_fitted_model_travels_with_what_it_learned(tmp_path):
         same(pickle.loads(pickle.dumps(batch_function(one)))(table), expected)
 
 
-def test_weights_by_name_hold_where_an_expert_is_silent(path):
+def test_weights_by_name_hold_where_an_expert_is_silent():
     weights = {f"engine {e}": e + 1.0 for e in range(4)}
     method = podium.make("rrf", weights=weights)
     table = lists(range(6))
@@ -174,7 +165,7 @@ def test_weights_by_name_hold_where_an_expert_is_silent(path):
         batch_function(podium.make("rrf", weights=[1, 2, 3, 4]))
 
 
-def test_top_and_ties_and_kept_columns(path):
+def test_top_and_ties_and_kept_columns():
     table = lists(range(6))
     lang = pa.array(["de" if q[-1] in "024" else None for q in table["query"].to_pylist()])
     table = table.append_column("lang", lang)
@@ -223,7 +214,7 @@ def test_an_empty_batch_gives_an_empty_batch():
         (lambda t: t.set_column(4, "score", pa.array([np.nan] * len(t))), "the score is nan"),
     ],
 )
-def test_bad_batches_say_what_is_wrong(path, change, message):
+def test_bad_batches_say_what_is_wrong(change, message):
     with pytest.raises(InputError, match=message):
         batch_function("rrf")(change(lists(range(2))))
 
@@ -260,9 +251,7 @@ def test_the_fast_path_makes_the_preferences_of_from_rows(rows, scored):
         [] if scored else ["score"] if expected.lists.score is not None else []
     )
     for given_table in (table, frame.drop_columns(["rank"]) if scored else frame):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dispatch, "SMALL", 0)
-            got = build_preferences(given_table, "unknown", "error", None).preferences
+        got = build_preferences(given_table, "unknown", "error", None).preferences
         assert got == expected
         assert got.index.items.tolist() == expected.index.items.tolist()
 
@@ -275,7 +264,6 @@ def test_rows_in_order_do_take_the_fast_path(monkeypatch):
     monkeypatch.setattr(
         table_preferences, "from_grouped", lambda *a: calls.append(found := from_grouped(*a)) or found
     )
-    monkeypatch.setattr(dispatch, "SMALL", 0)
     for kind in KINDS:
         table = lists(range(8), ids=kind)
         read = build_preferences(table, "unknown", "error", None)
@@ -294,9 +282,7 @@ def test_clustered_ids_are_sorted_too():
     n = len(ids)
     columns = {"query": np.zeros(3 * n, int), "expert": np.repeat([0, 1, 2], n), "item": item}
     table = pa.table(columns | {"rank": np.tile(np.arange(1, n + 1, dtype=np.int32), 3)})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatch, "SMALL", 0)
-        got = build_preferences(table, "unknown", "error", None).preferences
+    got = build_preferences(table, "unknown", "error", None).preferences
     assert got.index.items.tolist() == sorted(ids.tolist())
     assert got == Preferences.from_frame(table)
 
@@ -315,7 +301,7 @@ def test_narrow_integers_do_not_wrap():
     assert batch_function("borda")(table)["query"].unique().to_pylist() == [-10, 2, 120, 127]
 
 
-def test_unsigned_integers_beyond_63_bits_are_told_apart(path):
+def test_unsigned_integers_beyond_63_bits_are_told_apart():
     item = pa.array([2**64 - 1, 2**63, 1, 2**63], pa.uint64())
     got = batch_function("rrf")(rows(query=[1] * 4, expert=[1, 1, 2, 2], item=item, rank=[1, 2, 1, 2]))
     assert got["item"].to_pylist() == [2**63, 1, 2**64 - 1]
@@ -323,7 +309,7 @@ def test_unsigned_integers_beyond_63_bits_are_told_apart(path):
 
 @pytest.mark.parametrize("name", ["query", "expert", "item"])
 @pytest.mark.parametrize("coded", [False, True])
-def test_views_of_text_are_read(path, name, coded):
+def test_views_of_text_are_read(name, coded):
     table = lists(range(6))
     column = table[name].combine_chunks()
     view = (
@@ -341,7 +327,7 @@ def test_views_of_text_are_read(path, name, coded):
     assert pa.concat_tables(stream).combine_chunks().equals(expected.combine_chunks())
 
 
-def test_a_missing_value_in_a_dictionary_is_missing(path):
+def test_a_missing_value_in_a_dictionary_is_missing():
     score = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, 2], pa.int32()), pa.array([2.0, 1.0, None]))
     table = rows(query=[1] * 4, expert=[1, 1, 2, 2], item=[1, 2, 1, 2], score=score)
     for method in ("rrf", "borda"):
@@ -353,7 +339,7 @@ def test_a_missing_value_in_a_dictionary_is_missing(path):
     assert sum(t.num_rows for t in stream) == 4
 
 
-def test_sliced_columns_of_text(path):
+def test_sliced_columns_of_text():
     table = lists(range(8))
     starts = np.flatnonzero(np.array(table["query"].to_pylist()) == "q-00003")
     wide = pa.schema([f.with_type(pa.large_string()) if f.type == pa.string() else f for f in table.schema])
@@ -362,14 +348,14 @@ def test_sliced_columns_of_text(path):
         same(batch_function(method)(sliced), in_memory(method, pa.Table.from_pylist(sliced.to_pylist())))
 
 
-def test_texts_that_stand_twice_in_a_dictionary_of_queries_are_one_query(path):
+def test_texts_that_stand_twice_in_a_dictionary_of_queries_are_one_query():
     twice = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1, 1], pa.int32()), pa.array(["q", "q"]))
     table = rows(query=twice, expert=["a", "a", "b", "b"], item=[1, 2, 2, 3], rank=[1, 2, 1, 2])
     for method in ("rrf", "borda"):
         same(batch_function(method)(table), in_memory(method, table))
 
 
-def test_a_list_that_is_interrupted_is_one_list(path):
+def test_a_list_that_is_interrupted_is_one_list():
     table = rows(query=[1] * 5, expert=["a", "b", "b", "a", "a"], item=[1, 2, 3, 2, 3], rank=[1, 1, 2, 2, 3])
     for method in ("rrf", "borda"):
         same(batch_function(method)(table), in_memory(method, table))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from podium import scale
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import InputError, MissingPackageError
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
 from podium.scale.shard_job import ShardJob
@@ -127,5 +127,7 @@ def test_ray_goes_on_when_a_worker_and_then_a_node_are_lost(whole, cluster):
 
 def test_a_library_that_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(ParameterError, match=r"pip install 'podium-rank\[ray\]'"):
+    with pytest.raises(
+        MissingPackageError, match=r"the engine ray needs ray, .*pip install 'podium-rank\[ray\]'"
+    ):
         scale.apply("rrf", tmp_path, tmp_path / "out", engine="ray")

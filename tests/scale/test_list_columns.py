@@ -12,16 +12,10 @@ from hypothesis import strategies as st
 
 import podium
 from podium.core.errors import InputError, ParameterError, PodiumWarning
-from podium.kernels import dispatch
 from podium.scale import batch, batch_function
 from shards import lists
 
 NAMES = ("query", "item", "rank", "score", "tied")
-
-
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch):
-    monkeypatch.setattr(dispatch, "SMALL", 0)
 
 
 def both(method, table, **how):

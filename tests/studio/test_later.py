@@ -178,16 +178,16 @@ CSV = b"item,query,grade\nd7,q0,1\nd1,q1,2\nd0,q1,1\n"
 @pytest.mark.parametrize(
     ("there", "files", "words"),
     [
-        (QRELS, [("more", b"q7 0 d1 1\nq0 0 d9 1\nq2 0 d3 1\nq0 0 d0 1\n")], "more:3: item 'd3' is labelled twice"),
-        (QRELS, [("more", b"q7 0 d1 1\n"), ("t.csv", CSV)], "t.csv:3: item 'd1' is labelled twice for query 'q1'"),
-        (QRELS, [("one", b"q1 0 d1 1\n")], "one:1: item 'd1' is labelled twice"),
-        (None, [("a", QRELS), ("b", b"q7 0 d1 1\nq1 0 d1 1\n")], "b:2: item 'd1' is labelled twice"),
-        (None, [("a", QRELS), ("t.csv", CSV)], "t.csv:3: item 'd1' is labelled twice for query 'q1': it"),
+        (QRELS, [("more", b"q7 0 d1 1\nq0 0 d9 1\nq2 0 d3 1\nq0 0 d0 1\n")], "more:3: item 'd3' is labeled twice"),
+        (QRELS, [("more", b"q7 0 d1 1\n"), ("t.csv", CSV)], "t.csv:3: item 'd1' is labeled twice for query 'q1'"),
+        (QRELS, [("one", b"q1 0 d1 1\n")], "one:1: item 'd1' is labeled twice"),
+        (None, [("a", QRELS), ("b", b"q7 0 d1 1\nq1 0 d1 1\n")], "b:2: item 'd1' is labeled twice"),
+        (None, [("a", QRELS), ("t.csv", CSV)], "t.csv:3: item 'd1' is labeled twice for query 'q1': it"),
         (QRELS, [("x.json", b'[{"query":"q7","item":"d1","grade":1},\n{"query":"q1","item":"d1","grade":1}\n]')],
-         "x.json: item 'd1' is labelled twice"),
+         "x.json: item 'd1' is labeled twice"),
     ],
 )  # fmt: skip
-def test_an_item_that_is_labelled_twice_is_named_by_file_and_line(there, files, words):
+def test_an_item_that_is_labeled_twice_is_named_by_file_and_line(there, files, words):
     data = open_input([("a.run", RUN), *([] if there is None else [("first", there)])])
     with pytest.raises(InputError, match=f"^{re.escape(words)}"):
         open_labels(data, files)

@@ -5,8 +5,8 @@
     setup     not a fence but a comment, `<!-- setup`, Python, `-->`: run, and not shown
     others    command lines of ours in them are read as far as their options, so that a renamed one is found
 
-A comment `<!-- needs: data -->` right above a block says that it needs the real data sets: it is run where they are,
-and otherwise only read.
+A comment `<!-- needs: data -->` right above a block says that it needs the real data sets, and `<!-- needs: duckdb -->`
+the package of that name: it is run where they are, and otherwise only read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import glob
+import importlib.util
 import io
 import re
 import shlex
@@ -58,13 +59,21 @@ def run_page(page: Path, *, data: bool = False) -> dict[str, Any]:
     scope: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page.read_text(encoding="utf-8")):
         where = f"{page.name}:{block.line}"
-        if block.kind in ("setup", "python") and (data or not block.needs):
+        ready = is_available(block.needs, data=data)
+        if block.kind in ("setup", "python") and ready:
             run_python(block.code, scope, where)
-        elif block.kind == "console" and (data or not block.needs):
+        elif block.kind == "console" and ready:
             run_console(block.code, where)
         else:
             check_commands(block.code, where)
     return scope
+
+
+def is_available(needs: str | None, *, data: bool) -> bool:
+    """Whether what a block needs is here: nothing, the real data sets, or a package."""
+    if needs in (None, "data"):
+        return data or needs is None
+    return importlib.util.find_spec(needs) is not None
 
 
 def run_python(code: str, scope: dict[str, Any], where: str) -> None:

@@ -1,4 +1,4 @@
-"""Labelled queries for tests of methods that learn: three experts of known worth."""
+"""Labeled queries for tests of methods that learn: three experts of known worth."""
 
 from __future__ import annotations
 

@@ -10,118 +10,35 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 import sys
-import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
+from podium.core.errors import MissingPackageError
+from podium.core.optional import require_module
 
-from podium.cli._options import spell_option
-from podium.cli._progress import show_progress_lines
-from podium.core.errors import PodiumError, PodiumWarning
-from podium.core.params import suggest_names
-from podium.core.version import __version__
+if TYPE_CHECKING:
+    from podium.cli._program import program
 
-__all__ = ["main"]
-
-SHARED = frozenset({"input", "output"})  # modules that are not verbs
+__all__ = ["main", "program"]
 
 
-class Verbs(click.Group):
-    """The commands of the modules in this package; each module defines one, called `verb`."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the verbs."""
-        modules = (m.name for m in pkgutil.iter_modules(__path__))
-        return sorted(name for name in modules if not name.startswith("_") and name not in SHARED)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, or None."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        command: click.Command = importlib.import_module(f"podium.cli.{cmd_name}").verb
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs with the first line of their modules, which need not be imported for that."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _read_summary(name)) for name in self.list_commands(ctx)])
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Resolve the command as click does; suggest similar names for an unknown verb."""
-        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
-            ctx.fail(f"no command {args[0]!r}; {suggest_names(args[0], self.list_commands(ctx))}")
-        return super().resolve_command(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a verb. A PodiumError becomes one line and exit code 2; anything else is reported as a bug."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", PodiumWarning)
-            warnings.showwarning = _show_warning
-            try:
-                with show_progress_lines(lambda: ctx.invoked_subcommand):
-                    return super().invoke(ctx)
-            except PodiumError as error:
-                raise _Failure(error.format_message(spell_option), 2) from None
-            except KeyboardInterrupt:
-                ctx.exit(130)
-            except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
-                raise
-            except OSError as error:
-                name = f"{error.filename}: " if error.filename else ""
-                raise _Failure(f"{name}{error.strerror or error}", 2) from None
-            except MemoryError:
-                raise _Failure(
-                    "not enough memory for this input; split it by query and process the parts separately", 2
-                ) from None
-            except Exception as error:
-                if os.environ.get("PODIUM_DEBUG"):
-                    raise
-                text = f"this is a bug in Podium ({type(error).__name__}: {error})"
-                raise _Failure(f"{text}; set PODIUM_DEBUG=1 for the traceback", 70) from None
-
-
-def _read_summary(verb: str) -> str:
-    """The sentence after `podium VERB:` in the first line of the verb's module."""
-    source = pkgutil.get_data(__name__, f"{verb}.py") or b""
-    return source.decode().partition("\n")[0].partition(": ")[2].strip('"')
-
-
-class _Failure(click.ClickException):
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message)
-        self.exit_code = code  # type: ignore[misc]
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"podium: {self.format_message()}", err=True)
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    if issubclass(category, PodiumWarning):
-        text = message.format_message(spell_option) if isinstance(message, PodiumWarning) else str(message)
-        click.echo(f"podium: warning: {text}", err=True)
-
-
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="podium")
-def program() -> None:
-    """Many rankings in, one consensus out.
-
-    \b
-    podium demo                                          see what it does, on generated data
-    podium fuse bm25.run dense.run -o fused.run          fuse runs
-    podium eval fused.run --qrels qrels.txt              evaluate a run
-    podium compare *.run --qrels qrels.txt -m rrf -m combmnz
-    podium tune *.run --qrels qrels.txt -o best.podium             best method and parameters, with a test
-    podium report *.run --qrels qrels.txt -o report.html           one HTML file to share
-    podium fit *.run --qrels qrels.txt -m svd -o model.podium      learn which experts to trust
-    podium apply model.podium new/*.run -o fused.run
-    """
+def __getattr__(name: str) -> Any:
+    """`program`, the click group; the entry point must be importable without click."""
+    if name == "program":
+        require_module("click")
+        return importlib.import_module("podium.cli._program").program
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def main() -> None:
     """Entry point of the `podium` command."""
+    try:
+        require_module("click")
+    except MissingPackageError as error:
+        print(f"podium: {error}", file=sys.stderr)
+        sys.exit(2)
+    from podium.cli._program import program
+
     try:
         program()
     except BrokenPipeError:

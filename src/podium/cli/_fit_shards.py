@@ -33,7 +33,7 @@ def fit_shards(model: Any, source: Input, validation: Sequence[str], how: ShardO
     measured = {"metric": str(model.choose_by), "quality": sum(quality) / len(quality)} if check else {}
     facts = {
         "method": repr(model),
-        **model.seen._asdict(),
+        **model.shard_counts._asdict(),
         "passes": model.passes_,
         "seconds": round(time.perf_counter() - begin, 3),
     }

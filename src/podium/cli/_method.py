@@ -132,13 +132,13 @@ def _parse_weight(name: str, value: str) -> float:
 
 def is_method(name: str) -> bool:
     """Whether the text names a method, with or without parameters."""
-    return name.partition("(")[0] in registry.aggregators.all()
+    return name.partition("(")[0] in registry.aggregators
 
 
 def find_learner(spec: str) -> type | None:
     """The feature-only model of this name, such as lambdarank, ignoring case; None if there is none."""
     name = parse_spec(spec)[0].lower()
-    if not name.isidentifier() or name in registry.aggregators.all():
+    if not name.isidentifier() or name in registry.aggregators:
         return None
     return list_streaming_learners().get(name)
 

@@ -18,7 +18,8 @@ __all__ = ["add_option", "add_options", "collect", "metrics_option", "spell_opti
 
 F = TypeVar("F", bound=Callable[..., Any])
 METRICS_HELP = (
-    "A metric; may be repeated. One of ndcg, map, p, mrr, recall, rprec, success, bpref, rbp, err, judged, most with a "
+    "A metric; may be repeated. One of ndcg, dcg, map, p, mrr, recall, f1, rprec, success, hits, bpref, rbp, err,"
+    " judged, most with a "
     "cutoff, as in p@10. Grades of 1 and above are relevant; map(relevant=2) or 'p(relevant=2)@10' set another "
     "threshold. ndcg@10:exp and ndcg@10:letor use other gains, rbp(p=0.95) sets the persistence, "
     "err(max_grade=4) the highest possible grade."

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from podium.core.errors import ParameterError
+from podium.core.optional import check_package
 
 __all__ = ["ProgressLines", "progress_bar", "show_progress_lines", "show_status", "track_progress"]
 
@@ -31,7 +32,7 @@ class ProgressLines:
     def __init__(self, name: Callable[[], str | None], first: float = FIRST, every: float = EVERY) -> None:
         self._name, self._first, self._every = name, first, every
         self._begin, self._share, self._what = time.monotonic(), 0.0, ""
-        self._ended = threading.Event()
+        self._stop_event = threading.Event()
         self._thread = threading.Thread(target=self._write_lines, name="podium-progress", daemon=True)
 
     def start(self) -> None:
@@ -40,7 +41,7 @@ class ProgressLines:
 
     def stop(self) -> None:
         """Write no more lines."""
-        self._ended.set()
+        self._stop_event.set()
         self._thread.join()
 
     def update(self, done: int, total: int, what: str) -> None:
@@ -64,7 +65,7 @@ class ProgressLines:
 
     def _write_lines(self) -> None:
         wait = self._first
-        while not self._ended.wait(wait):
+        while not self._stop_event.wait(wait):
             if self._name() in ENDLESS:
                 return
             click.echo(self.format_line(time.monotonic() - self._begin), err=True)
@@ -121,6 +122,7 @@ def progress_bar(label: str = "") -> Iterator[Callable[[int, int, str], None]]:
 
         yield _lines[-1].update if _lines else no_progress
         return
+    check_package("rich")
     from rich.console import Console
     from rich.progress import Progress
 
@@ -133,6 +135,7 @@ def show_status(text: str) -> contextlib.AbstractContextManager[Any]:
     """Show a spinner on a terminal; do nothing elsewhere."""
     if not sys.stderr.isatty():
         return contextlib.nullcontext()
+    check_package("rich")
     from rich.console import Console
 
     return Console(stderr=True).status(text)

@@ -53,8 +53,8 @@ def verb(source: Input, method: str | None, level: float, flag: str | None, outp
     missing.
 
     \b
-    podium annotators judgments.csv
-    podium annotators judgments.csv --qrels gold.qrels --flag malicious --json
+    podium annotators judgements.csv
+    podium annotators judgements.csv --qrels gold.qrels --flag malicious --json
     podium annotators votes.csv -m copeland --plot annotators.svg
     """
     from podium.analysis.annotators import annotators

@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
 
 import click
 
@@ -54,6 +54,16 @@ WRITERS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv", "json": "to_
 ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
 
 
+class _TestName(click.Choice[str]):
+    """The name of a paired test; the spelling of earlier versions works for one more release."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "randomisation":
+            echo_warning("--test randomisation is now --test randomization")
+            value = "randomization"
+        return super().convert(value, param, ctx)
+
+
 @click.command(name="compare")
 @add_options(Input, "qrels")
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated; `all`: every "
@@ -65,7 +75,7 @@ ENDINGS = {"markdown": "md", "latex": "tex", "htm": "html"}
 @add_options(Input, "features")
 @add_options(CompareSettings, "baseline")
 @metrics_option("ndcg@10", "map")
-@add_options(CompareSettings, "test")
+@add_options(CompareSettings, "test", type=_TestName(get_args(get_type_hints(CompareSettings)["test"])))
 @click.option("--pairs", is_flag=True, help="Test all pairs, not only against the baseline.")
 @click.option("--curve", is_flag=True, help="Show the first metric at depths 1 to 20.")
 @click.option("--per-query", is_flag=True, help="Show the first metric per query, largest difference first.")
@@ -182,7 +192,8 @@ def _make_methods(methods: Sequence[str], source: Input) -> tuple[dict[str, Aggr
     plain = [
         name
         for name, cls in known.items()
-        if forms <= cls.tags.accepts and not cls.tags.supervised and not cls.tags.uses_features
+        if forms <= cls.tags.accepts
+        and not (cls.tags.supervised or cls.tags.uses_features or cls.tags.dialect)
     ]
     specs = dict.fromkeys(name for spec in names for name in (plain if spec == "all" else [spec]))
     made = {spec: make_method(spec) for spec in specs}

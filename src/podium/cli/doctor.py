@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +11,7 @@ import click
 from podium.cli._options import add_option
 from podium.cli.input import Input, with_input
 from podium.cli.output import Output, print_json, print_table, with_output
+from podium.core.optional import PACKAGES, is_installed
 from podium.core.version import __version__
 
 if TYPE_CHECKING:
@@ -57,11 +57,22 @@ def _check_installation() -> Iterator[DoctorFinding]:
     from podium.kernels import dispatch
 
     yield DoctorFinding("podium", None, f"{__version__} on Python {sys.version.split()[0]}")
-    for name in ("numpy", "scipy", "numba", "pyarrow", "narwhals", "click", "rich", "safetensors"):
-        yield _run_check(name, lambda name=name: metadata.version(name))  # type: ignore[misc]
+    yield _run_check("numpy", lambda: metadata.version("numpy"))
+    for extra in sorted({optional.extra for optional in PACKAGES.values()}):
+        yield DoctorFinding(f"extra {extra}", None, _describe_extra(extra))
     yield DoctorFinding("threads", None, f"{dispatch.count_threads()} (set by PODIUM_THREADS)")
-    yield _run_check("compiled kernels", _check_kernel_cache)
-    yield _run_check("kernels agree", _compare_kernel_paths)
+    yield _run_check("compiled kernels", _check_compiled_core)
+
+
+def _describe_extra(extra: str) -> str:
+    """The versions of the packages of an extra, or what installs the missing ones."""
+    import importlib.metadata as metadata
+
+    packages = [name for name, optional in PACKAGES.items() if optional.extra == extra]
+    if missing := [name for name in packages if not is_installed(name)]:
+        return f"{', '.join(missing)} not installed; pip install 'podium-rank[{extra}]'"
+    distributions = metadata.packages_distributions()
+    return ", ".join(f"{name} {metadata.version(distributions[name][0])}" for name in packages)
 
 
 def _run_check(what: str, work: Callable[[], str]) -> DoctorFinding:
@@ -71,32 +82,24 @@ def _run_check(what: str, work: Callable[[], str]) -> DoctorFinding:
         return DoctorFinding(what, False, f"{type(error).__name__}: {error}")
 
 
-def _check_kernel_cache() -> str:
-    from podium.kernels.compiled.segments import sum_points
+def _check_compiled_core() -> str:
+    """Import every compiled module, and compare one ranking with sums that numpy computes."""
+    import numpy as np
 
-    folder = str(sum_points.stats.cache_path)
-    return (
-        f"cached in {folder}"
-        if os.access(folder, os.W_OK)
-        else f"cache {folder} is not writable: first calls are slow"
-    )
-
-
-def _compare_kernel_paths() -> str:
     from podium.data.demo import demo
     from podium.kernels import dispatch
     from podium.methods.base import make
 
+    modules = dispatch.import_core()
     preferences = demo(20).preferences
-    plain = make("rrf").aggregate(preferences)
-    small, dispatch.SMALL = dispatch.SMALL, 0
-    try:
-        compiled = make("rrf").aggregate(preferences)
-    finally:
-        dispatch.SMALL = small
-    if plain.scores.tobytes() != compiled.scores.tobytes():
-        raise RuntimeError("compiled and numpy kernels give different results")
-    return "numpy and compiled kernels agree on 20 queries"
+    lists = preferences.lists
+    expected = np.bincount(lists.item, 1 / (60.0 + lists.rank), minlength=len(preferences.index.items))
+    if not np.allclose(make("rrf", k=60).aggregate(preferences).scores, expected, rtol=1e-12, atol=0):
+        raise RuntimeError("the scores of 20 queries are not the sums that numpy computes")
+    wide = len(dispatch.list_wide_modules())
+    path = f"{wide} of them with AVX2" if wide else "all portable"
+    loaded = f"{len(modules)} modules load from {dispatch.find_core_folder()} ({path})"
+    return f"{loaded}, and agree with numpy on 20 queries"
 
 
 def _check_data(preferences: Preferences, labels: Labels | None) -> Iterator[DoctorFinding]:

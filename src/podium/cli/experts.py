@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 def verb(
     source: Input, method: str | None, metric: str, matrix: tuple[str, ...], level: float, output: Output
 ) -> None:
-    """Which experts agree, copy each other, list items that no other expert lists, help the consensus, or use
-    ids that do not match the others'.
+    """Show which experts agree, copy each other, list items that no other expert lists, help the consensus, or
+    use ids that do not match those of the others.
 
     `effect` is the metric of the consensus of all experts minus that of the consensus without this one:
     positive means that the expert helps. `moved` is how far the consensus moves without it, from 0 to 1.

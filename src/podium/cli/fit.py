@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from podium.data.dataset import Dataset
     from podium.methods.base import Aggregator
 
-ENOUGH = 25  # labelled queries from which a validation share is held out by default
+ENOUGH = 25  # labeled queries from which a validation share is held out by default
 SHARE = 0.2
 METRIC = "ndcg@10"
 
@@ -154,9 +154,9 @@ def _split_validation(
 
 
 def _count_labeled_queries(data: Dataset) -> int:
-    from podium.evaluate.splits import labelled_queries
+    from podium.evaluate.splits import find_labeled_queries
 
-    return int(labelled_queries(data).sum())
+    return int(find_labeled_queries(data).sum())
 
 
 def _recall_quality(model: Any) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _recall_quality(model: Any) -> dict[str, Any]:
 
 
 def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
-    """The same for a method fitted without labels, for which all labelled queries are held out; and its notes."""
+    """The same for a method fitted without labels, for which all labeled queries are held out; and its notes."""
     from podium.evaluate import evaluate
     from podium.methods.learned.baseline_comparison import make_baseline
 

@@ -60,7 +60,7 @@ class Input:
         "How to treat items that an expert does not list.  [default: set by the format]",
     ] = None
     format: Annotated[str | None, Flags("-f", "--format"), "Format of the input; detected by default."] = None
-    known: Any = None  # content that is not read from files
+    preset_content: Any = None  # content that is not read from files
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -80,8 +80,8 @@ class Input:
         """What the files hold."""
         from podium import formats
 
-        if self.known is not None:
-            content: Content = self.known
+        if self.preset_content is not None:
+            content: Content = self.preset_content
             return content
         if not self.files:
             raise click.UsageError("no input file; give at least one, or - for standard input")

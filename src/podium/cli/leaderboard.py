@@ -1,4 +1,4 @@
-"""podium leaderboard: A leaderboard from votes, with intervals and checks."""
+"""podium leaderboard: Rank items by votes, with intervals and checks."""
 
 from __future__ import annotations
 

@@ -40,13 +40,21 @@ def verb(name: str | None, output: Output) -> None:
         print_table(["method", "what it does", "reads", "weights"], rows, left=4)
         echo_if_tty("podium methods NAME describes one.")
     else:
-        _print_method(facts[0], inspect.getdoc(classes[name]) or "")
+        _print_method(facts[0], classes[name])
 
 
-def _print_method(facts: dict[str, Any], text: str) -> None:
+def _print_method(facts: dict[str, Any], cls: type) -> None:
+    text = inspect.getdoc(cls) or ""
     click.echo(f"{facts['name']}: {text.split('>>>')[0].strip()}\n")
+    if aliases := getattr(cls, "aliases", ()):
+        click.echo(f"aliases    {', '.join(aliases)}")
     click.echo(f"reads      {', '.join(facts['accepts'])}")
     click.echo(f"weights    {'yes' if facts['weighted'] else 'no'}")
     click.echo(f"citation   {facts['citation'] or 'none'}")
+    if "in_engine" in facts:
+        stated = {k.replace("_", " "): v for k, v in facts["in_engine"].items() if v not in ("", None)}
+        click.echo(f"in {stated.pop('engine')}:")
+        for name, value in stated.items():
+            click.echo(f"  {name:<11}{value}")
     for p in facts["parameters"]:
         click.echo(f"  {p['name']} = {p['default']!r}   {p['accepts']}; {p['help']}")

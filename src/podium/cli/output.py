@@ -16,8 +16,9 @@ import click
 
 from podium.cli._options import F, add_options, collect
 from podium.core.errors import ParameterError
+from podium.core.optional import check_package
 from podium.core.params import Flags, Range
-from podium.core.settings import TieRule
+from podium.core.settings import TIES_HELP, TieRule
 from podium.core.tables import Grid, replace_nonfinite
 from podium.core.text import format_count
 
@@ -40,7 +41,11 @@ __all__ = [
 ]
 
 trec_ties_option = click.option(
-    "--ties", type=click.Choice(["trec", "item", "input"]), default="trec", show_default=True
+    "--ties",
+    type=click.Choice(["trec", "item", "input"]),
+    default="trec",
+    show_default=True,
+    help=TIES_HELP,
 )
 
 
@@ -57,7 +62,7 @@ class Output:
     to: Annotated[str | None, "Format of the output.  [default: from the suffix, else trec]"] = None
     top: Annotated[int | None, Range(1, 2**31), "Keep this many items per query."] = None
     tag: Annotated[str, "Name of the fused run."] = "podium"
-    ties: Annotated[TieRule, ""] = "item"
+    ties: Annotated[TieRule, TIES_HELP] = "item"
     plot: Annotated[str | None, click.Path(), "Draw the result: a .svg, .png or .html file."] = None
     overwrite: Annotated[bool, "Replace the output if it exists."] = False
     json: Annotated[bool, "Print JSON instead of a table."] = False
@@ -198,6 +203,7 @@ def print_table(
         for line in lines:
             click.echo("\t".join((*line[:left], *map(_strip_commas, line[left:]))))
         return
+    check_package("rich")
     from rich import box
     from rich.console import Console
     from rich.markup import escape

@@ -1,4 +1,4 @@
-"""podium report: One HTML file: verdict, checks, curves, heatmaps, experts."""
+"""podium report: Write one HTML file: verdict, checks, curves, heatmaps, experts."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _embed_data(source: Input) -> Input:
     from podium.data.demo import demo
     from podium.formats.base import to_content
 
-    return dataclasses.replace(source, known=to_content(demo()))
+    return dataclasses.replace(source, preset_content=to_content(demo()))
 
 
 def _make_methods(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggregator]:

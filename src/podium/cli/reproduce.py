@@ -111,7 +111,7 @@ def _print_reproduction(papers: Any, reproduction: Reproduction) -> None:
     for one in reproduction.sets:
         tables = [
             (f"{one.name}, {one.queries} queries, percent", papers.figure_lines(reproduction.table, one)),
-            (f"{one.name}: paired randomisation tests", papers.test_lines(reproduction.table, one.tests)),
+            (f"{one.name}: paired randomization tests", papers.test_lines(reproduction.table, one.tests)),
             (f"{one.name}: qualities of annotators, estimated against true", papers.quality_lines(one)),
             *((f"{one.name}: {title}", lines) for title, lines in one.more),
         ]

@@ -15,8 +15,6 @@ from podium.core.errors import ParameterError
 if TYPE_CHECKING:
     from podium.studio.settings import ServerSettings
 
-MISSING = "podium serve needs the extra `studio`; install it with: pip install 'podium-rank[studio]'"
-
 
 @click.command(name="serve")
 @click.argument("files", nargs=-1, type=click.Path(exists=True))
@@ -45,13 +43,11 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
     podium serve runs/ qrels.txt --port 9000
     podium serve --host 0.0.0.0 --token-file token.txt --allow-host fusion.example.org
     """
+    from podium.studio import logs
+    from podium.studio.app import create_app
+    from podium.studio.server import format_address, listen, serve
+
     settings = _build_settings(files, given)
-    try:
-        from podium.studio import logs
-        from podium.studio.app import create_app
-        from podium.studio.server import format_address, listen, serve
-    except ImportError as error:
-        raise ParameterError(f"{MISSING} ({error.name} is not installed)") from None
     logs.log_to_stderr(quiet)
     app, socket = create_app(settings), listen(settings)
     where = format_address(socket)

@@ -1,4 +1,4 @@
-"""podium tune: Find method, parameters and weights by judgements."""
+"""podium tune: Choose method, parameters and weights by judgements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,16 @@ if TYPE_CHECKING:
 @click.option("-m", "--method", "methods", multiple=True, help="A method to search; parameters given stay fixed, as in "
               "'combsum(normalizer=zscore)'; may be repeated.  [default: all that are fast on this input]")  # fmt: skip
 @add_options(
-    TuneSettings, "supervised", "weights", "search", "trials", "folds", "baseline", "limit", "budget"
+    TuneSettings,
+    "engine",
+    "supervised",
+    "weights",
+    "search",
+    "trials",
+    "folds",
+    "baseline",
+    "limit",
+    "budget",
 )
 @trec_ties_option
 @add_options(TuneSettings, "seed", "workers")
@@ -52,7 +61,7 @@ def verb(
     output: Output,
     **settings: Any,
 ) -> None:
-    """Find method, parameters and weights by judgements, and estimate their quality on unseen queries.
+    """Choose method, parameters and weights by judgements, and estimate their quality on unseen queries.
 
     The estimate comes from nested cross-validation: the whole search is repeated in every fold. If the result
     is not significantly better than the baseline, the verdict says so; the model is written anyway.
@@ -67,6 +76,7 @@ def verb(
     podium tune *.run --qrels qrels.txt -m rrf -m combsum --search grid --trials 500 -o best.podium
     podium apply best.podium *.run -o fused.run
     podium tune shards/ --qrels qrels.txt -m rrf -o best.podium
+    podium tune *.run --qrels qrels.txt --for qdrant -o best.podium
     """
     from podium import models
     from podium.data.dataset import Dataset

@@ -17,6 +17,7 @@ __all__ = [
     "ALLOW_REPEATS",
     "InputError",
     "MessageText",
+    "MissingPackageError",
     "ModelFileError",
     "NoGainWarning",
     "NotFittedError",
@@ -117,6 +118,14 @@ class UnsupportedFormError(PodiumError, TypeError):
 
 class NotFittedError(PodiumError):
     """A method that must be trained was applied before `fit`."""
+
+
+class MissingPackageError(PodiumError, ImportError):
+    """An optional package is needed and not installed; the message names the extra that installs it."""
+
+    def __init__(self, *parts: str | Option, package: str = "", extra: str = "") -> None:
+        super().__init__(*parts)
+        self.name, self.extra = package, extra
 
 
 class ModelFileError(PodiumError):

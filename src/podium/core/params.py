@@ -27,15 +27,17 @@ import re
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from podium.core.errors import ParameterError
+from podium.core.old_names import RenamedAttribute
 
 __all__ = [
     "Choice",
     "Fixed",
     "Flags",
     "Parameter",
+    "ParameterDataclass",
     "Range",
     "Tune",
     "check_settings",
@@ -285,3 +287,28 @@ def _parse_literal(node: ast.expr) -> Any:
     if isinstance(node, ast.Call):
         return ast.unparse(node)  # a metric with values, such as rbp(p=0.8)
     return ast.literal_eval(node)
+
+
+class ParameterDataclass:
+    """Base of dataclasses that print as `name(changed=parameters)`, the form that `make` parses."""
+
+    name: ClassVar[str] = ""
+    aliases: ClassVar[tuple[str, ...]] = ()  # names that `make` accepts too
+    parameters = RenamedAttribute("get_parameters")
+
+    def get_parameters(self) -> dict[str, Any]:
+        """All constructor arguments by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}  # type: ignore[arg-type]
+
+    def key_facts(self) -> list[Any]:
+        """Plain values that identify it, for stored results: defaults count too, as they can change."""
+        return [self.name, {name: repr(value) for name, value in self.get_parameters().items()}]
+
+    def __repr__(self) -> str:
+        default = {f.name: f.default for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        changed = [
+            f"{k}={v!r}"
+            for k, v in self.get_parameters().items()
+            if type(v) is not type(default[k]) or v != default[k]
+        ]
+        return f"{self.name}({', '.join(changed)})" if changed else self.name

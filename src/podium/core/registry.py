@@ -1,22 +1,29 @@
 """Registries of methods, metrics and formats, filled from their classes; no list is maintained by hand.
 
-A class is registered when it is defined with a `name`. Podium's packages are imported on first use; other
+A class is registered when it is defined with a `name`, and can be looked up by its `aliases` too: the names that
+other tools have for it. Podium's packages are imported on first use; other
 packages register through the entry-point group `podium.plugins`, whose entries name modules to import.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import pkgutil
+import sys
 import threading
+from collections.abc import Callable
+from importlib.machinery import PathFinder
 from typing import Any, Generic, TypeVar
 
 from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 
-__all__ = ["Registry", "aggregators", "formats", "learners", "metrics", "models"]
+__all__ = ["Registry", "aggregators", "engines", "formats", "learners", "metrics", "models"]
 
 T = TypeVar("T")
+_PLUG_INS = "podium.plugins"  # the entry-point group
 
 
 class Registry(Generic[T]):
@@ -28,6 +35,7 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, package: str, within: Registry[T] | None = None) -> None:
         self._kind, self._package, self._within = kind, package, within
         self._classes: dict[str, T] = {}
+        self._aliases: dict[str, str] = {}
         self._left: list[str] | None = None  # modules not imported yet; None before the first lookup
         self._lock = threading.RLock()
         self.changes = 0  # counts definitions, so that objects made from an older definition can be detected
@@ -43,11 +51,17 @@ class Registry(Generic[T]):
         if self._within is not None:
             self._within.add(name, cls)
         self._classes[name] = cls
+        for alias in vars(cls).get("aliases", ()):
+            if self._aliases.setdefault(alias, name) != name:
+                raise ParameterError(
+                    f"two {self._kind}s are called {alias!r}: {self._aliases[alias]}, {name}"
+                )
         self.changes += 1
 
     def discard(self, name: str) -> None:
         """Unregister a class; for tests that define toy classes."""
         self._classes.pop(name, None)
+        self._aliases = {alias: n for alias, n in self._aliases.items() if n != name}
         if self._within is not None:
             self._within.discard(name)
 
@@ -57,31 +71,46 @@ class Registry(Generic[T]):
         return dict(sorted(self._classes.items()))
 
     def get(self, name: str) -> T:
-        """The class with that name, or a `ParameterError` that lists the known names."""
-        if name not in self._classes:
-            self._import_modules(until=name)
-        if name not in self._classes:
+        """The class with that name or alias, or a `ParameterError` that lists the known names."""
+        if not self._is_known(name):
+            self._import_modules(lambda: self._is_known(name))
+        if not self._is_known(name):
             raise ParameterError(f"no {self._kind} is called {name!r}; {suggest_names(name, self._classes)}")
-        return self._classes[name]
+        return self._classes[self._aliases.get(name, name)]
+
+    def __contains__(self, name: str) -> bool:
+        self._import_modules(lambda: self._is_known(name))
+        return self._is_known(name)
+
+    def _is_known(self, name: str) -> bool:
+        return name in self._classes or name in self._aliases
 
     def get_class(self, class_name: str, module: str) -> T:
         """The class with that class name, for the `__getattr__` of a module, which it names in the error."""
         # imports ask modules for their submodules in this way; only names of classes may load the package
         if class_name[:1].isupper():
-            for cls in self.all().values():
-                if getattr(cls, "__name__", "") == class_name:
-                    return cls
+            self._import_modules(lambda: self._find_class(class_name) is not None)
+            cls = self._find_class(class_name)
+            if cls is not None:
+                return cls
         raise AttributeError(f"module {module!r} has no attribute {class_name!r}")
 
-    def _import_modules(self, until: str | None = None) -> None:
-        """Import the modules of the package, then the plug-ins, stopping once `until` is defined."""
+    def _find_class(self, class_name: str) -> T | None:
+        """The class with that class name, if it is registered already."""
+        classes = self._classes.values()
+        return next((cls for cls in classes if getattr(cls, "__name__", "") == class_name), None)
+
+    def _import_modules(self, is_complete: Callable[[], bool] = lambda: False) -> None:
+        """Import the modules of the package, then the plug-ins, until `is_complete` is true."""
         with self._lock:
             if self._left is None:
                 package = importlib.import_module(self._package)
                 modules = [m.name for m in pkgutil.walk_packages(package.__path__, f"{self._package}.")]
+                first = vars(package).get("IMPORTED_FIRST", ())
                 # modules before packages: common methods are then found without importing the trainable ones
-                self._left = [*sorted(modules, key=lambda n: (n.count("."), n)), ""]
-            while self._left and until not in self._classes:
+                rest = sorted(set(modules) - set(first), key=lambda n: (n.count("."), n))
+                self._left = [*first, *rest, ""]
+            while self._left and not is_complete():
                 if self._left[0]:
                     importlib.import_module(self._left[0])
                 else:
@@ -90,10 +119,36 @@ class Registry(Generic[T]):
 
 
 def _load_plug_ins() -> None:
-    from importlib.metadata import entry_points  # slow to import, and only needed here
+    if not any(map(_may_name_plug_ins, sys.path)) and not any(map(_has_own_metadata, sys.meta_path)):
+        return
+    from importlib.metadata import (
+        entry_points,
+    )  # its import and its parser take ten times as long as the search
 
-    for entry in entry_points(group="podium.plugins"):
+    for entry in entry_points(group=_PLUG_INS):
         entry.load()
+
+
+def _may_name_plug_ins(path: str) -> bool:
+    """Whether a package in this folder of `sys.path` names plug-ins; True for archives, which are not searched."""
+    if path.endswith(".egg"):
+        return True
+    try:
+        names = [n for n in os.listdir(path or ".") if n.endswith((".dist-info", ".egg-info"))]
+    except NotADirectoryError:
+        return True
+    except OSError:
+        return False
+    for name in names:
+        with contextlib.suppress(OSError), open(os.path.join(path, name, "entry_points.txt"), "rb") as file:
+            if _PLUG_INS.encode() in file.read():
+                return True
+    return False
+
+
+def _has_own_metadata(finder: object) -> bool:
+    """Whether a finder of modules, other than that of Python itself, finds packages in its own way."""
+    return hasattr(finder, "find_distributions") and finder is not PathFinder
 
 
 # everything that a model file can hold
@@ -101,5 +156,7 @@ models: Registry[Any] = Registry("method", "podium.methods")
 aggregators: Registry[Any] = Registry("method", "podium.methods", within=models)
 # models over features alone; their names are those of their classes
 learners: Registry[Any] = Registry("learner", "podium.methods", within=models)
+# search engines and frameworks that a method can be deployed to
+engines: Registry[Any] = Registry("engine", "podium.methods.dialects")
 metrics: Registry[Any] = Registry("metric", "podium.metrics")
 formats: Registry[Any] = Registry("format", "podium.formats")

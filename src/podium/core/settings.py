@@ -14,6 +14,7 @@ from podium.core.errors import Option, ParameterError
 from podium.core.params import Flags, Range, check_settings
 
 __all__ = [
+    "TIES_HELP",
     "CompareSettings",
     "Duplicates",
     "LeaderboardSettings",
@@ -25,6 +26,7 @@ __all__ = [
 
 TieRule = Literal["item", "trec", "input"]
 Unlisted = Literal["below", "unknown"]  # how an expert's unlisted items rank
+TIES_HELP = "Order of tied items: by id, by descending id as in trec_eval, or as in the input."
 QueryScope = Literal["judged", "all"]
 Duplicates = Literal["error", "first", "best", "sum"]
 Level = Annotated[float, Range(0, 1, open_low=True, open_high=True), Flags(shows_range=False),
@@ -47,7 +49,9 @@ class LeaderboardSettings:
     estimates the advantage of being shown first. `top` is the k of the probability of being among the best k.
     """
 
-    model: Annotated[Literal["bradley_terry", "thurstone"], "[default: {default}]"] = "bradley_terry"
+    model: Annotated[Literal["bradley_terry", "thurstone"], "The choice model.  [default: {default}]"] = (
+        "bradley_terry"
+    )
     ties: Annotated[
         Literal["half", "davidson", "rao_kupper", "ignore"],
         "A tie is half a win each, an outcome, or ignored.  [default: {default}]",
@@ -58,7 +62,9 @@ class LeaderboardSettings:
         Flags(shows_range=False),
         "Weight of the ridge prior.  [default: as in bradley_terry]",
     ] = 0.001
-    errors: Annotated[Literal["sandwich", "fisher"], "[default: {default}]"] = "sandwich"
+    errors: Annotated[
+        Literal["sandwich", "fisher"], "Estimator of the standard errors.  [default: {default}]"
+    ] = "sandwich"
     bootstrap: Annotated[int, Range(0), Flags(metavar="N"), "Intervals from N bootstrap resamples."] = 0
     over: Annotated[
         Literal["auto", "votes", "experts", "queries"],
@@ -73,7 +79,7 @@ class LeaderboardSettings:
     seed: Annotated[int, Range(0), "Random seed.  [default: {default}]"] = 0
     level: Level = 0.95
     simultaneous: Annotated[bool, "Simultaneous intervals: all hold jointly."] = False
-    scale: Annotated[Literal["elo", "natural"], "[default: {default}]"] = "elo"
+    scale: Annotated[Literal["elo", "natural"], "Elo points, or log odds.  [default: {default}]"] = "elo"
     anchor: Annotated[float | None, "The mean score, or that of an item."] = None
     reference: Annotated[str | int | None, "The item whose score is the anchor."] = None
     judges: Annotated[
@@ -113,10 +119,15 @@ class TuneSettings:
 
     supervised: Annotated[bool, "Without -m: include methods that learn from labels (slow)."] = False
     weights: Annotated[bool, "Also search expert weights."] = True
-    search: Annotated[Literal["random", "grid", "halving"], ""] = "random"
+    search: Annotated[Literal["random", "grid", "halving"], "How configurations are chosen."] = "random"
     trials: Annotated[int, Range(1), "Configurations to try."] = 200
     folds: Annotated[int | None, Range(2), "Cross-validation folds.  [default: 5]"] = None
     baseline: Annotated[str | None, "The method to compare the result with.  [default: rrf]"] = None
+    engine: Annotated[
+        str | None,
+        Flags("--for", metavar="ENGINE"),
+        "Search only what this engine computes, in its formula; see podium deploy.",
+    ] = None
     limit: Annotated[float, Range(0, open_low=True), "Without -m: maximum CPU seconds per configuration."] = (
         0.05
     )
@@ -126,8 +137,8 @@ class TuneSettings:
         Flags(metavar="SECONDS"),
         "Seconds for the search; after that, no new configuration starts; 0: no limit.",
     ] = 300.0
-    ties: Annotated[TieRule, ""] = "item"
-    seed: Annotated[int, Range(0, 2**31 - 1), ""] = 0
+    ties: Annotated[TieRule, TIES_HELP] = "item"
+    seed: Annotated[int, Range(0, 2**31 - 1), "Random seed."] = 0
     workers: Annotated[int | None, Range(1), "Threads.  [default: one per core]"] = None
     resume: Annotated[str | None, "Folder for intermediate results, to resume after an interruption."] = None
     level: Level = 0.95
@@ -142,9 +153,9 @@ class CompareSettings:
         str | None, "The method or run to compare the others with.  [default: the first method]"
     ] = None
     test: Annotated[
-        Literal["t", "randomisation", "wilcoxon"],
-        "The paired test; the intervals of t and randomisation agree with the test.",
+        Literal["t", "randomization", "wilcoxon"],
+        "The paired test; the intervals of t and randomization agree with the test.",
     ] = "t"
     level: Level = 0.95
-    rounds: Annotated[int, Range(1), "Random signs of the randomisation test."] = 10_000
+    rounds: Annotated[int, Range(1), "Random signs of the randomization test."] = 10_000
     seed: Annotated[int, Range(0), "Seed of the random signs."] = 0

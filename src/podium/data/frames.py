@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, MessageText, ParameterError
+from podium.core.optional import require_module
 from podium.core.params import suggest_names
 from podium.data.building.validate import Duplicates, check_numbers, check_tie_marks, row_origin
 from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, WORDS, assign_roles, normalize_name
@@ -198,7 +199,7 @@ def read_labels(
 
 
 def _to_narwhals(frame: Any) -> Any:
-    import narwhals.stable.v2 as nw
+    nw = require_module("narwhals.stable.v2")
 
     try:
         table = nw.from_native(frame)
@@ -229,7 +230,7 @@ def _read_ids(table: Any, name: str | None, what: str) -> CodedColumn:
         raise InputError(f"the {what} id is missing", source=f"row {row + 1}", remedy="every row needs one")
     if column.dtype.is_integer():
         return code_ids(column.to_numpy(), what)
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     try:
         arrow = column.to_arrow()
@@ -247,12 +248,12 @@ def _read_ids(table: Any, name: str | None, what: str) -> CodedColumn:
 
 
 def _to_backend(columns: dict[str, Any], backend: FrameBackend) -> Any:
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     table = pa.table(columns)
     if backend == "pyarrow":
         return table
-    import narwhals.stable.v2 as nw
+    nw = require_module("narwhals.stable.v2")
 
     if backend not in ("pandas", "polars"):
         raise ParameterError(f"backend is {backend!r}; accepted: pyarrow, pandas, polars")
@@ -261,7 +262,7 @@ def _to_backend(columns: dict[str, Any], backend: FrameBackend) -> Any:
 
 def _to_arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
     """Ids of rows as an Arrow column: integers, or strings (also for a mixture of both)."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     if ids.is_text:
         taken = ids.take(codes)

@@ -122,7 +122,9 @@ class Ids(Sequence[Id]):
         """The positions of all ids, in id order."""
         if self.integers is not None:
             return np.argsort(self.integers, kind="stable")
-        values = self.tolist()
+        values: list[Any] = self.tolist()
+        if self.is_text:
+            return np.array(sorted(range(len(values)), key=values.__getitem__), np.int64)
         return np.array(sorted(range(len(values)), key=lambda code: id_order(values[code])), np.int64)
 
     def code_of(self, value: Id) -> int | None:
@@ -147,7 +149,7 @@ class Ids(Sequence[Id]):
             return None
         lengths = map(len, values if whole.isascii() else (v.encode() for v in values))
         offsets = segments.offsets(np.fromiter(lengths, np.int64, len(values)))
-        # a copy: kernels are compiled for writable arrays
+        # a copy: kernels take writable arrays
         return Ids.from_text(np.frombuffer(raw, np.uint8).copy(), offsets)
 
     @functools.cached_property

@@ -6,12 +6,13 @@ import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from podium.core.errors import PodiumWarning
 from podium.data.column_roles import WORDS, normalize_name
 
-__all__ = ["TableReading", "warn_of_ignored_columns"]
+__all__ = ["MEANINGFUL_WORDS", "TableReading", "warn_of_ignored_columns"]
 
 # unambiguous names of a role: a column with such a name that is not read always causes a warning
 _PROMPT_WORDS = ("prompt", "promptid", "instruction", "instructionid")
@@ -23,6 +24,16 @@ _PEOPLE_WORDS = (
     "annotatorname", "judgename", "workername", "username",
 )  # fmt: skip
 _WEIGHT_WORDS = ("weights", "frequency", "multiplicity", "importance", "confidence", "votes", "nvotes")
+# names of all columns that have a role, or that a warning may be about
+MEANINGFUL_WORDS = frozenset(
+    (
+        *chain.from_iterable(WORDS.values()),
+        *_PROMPT_WORDS,
+        *_POSSIBLE_QUERY_WORDS,
+        *_PEOPLE_WORDS,
+        *_WEIGHT_WORDS,
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,7 @@ class TableReading:
 
     columns: Mapping[str, Sequence[Any]]
     roles: Mapping[str, str]
-    settled: Collection[str]  # roles that the caller set to a column or to none
+    decided_roles: Collection[str]  # roles that the caller set to a column or to none
     source: str
     none: str = "''"  # how the caller writes that a role has no column
 
@@ -59,7 +70,7 @@ def warn_of_ignored_columns(reading: TableReading) -> None:
 
 def _describe_unused_queries(reading: TableReading) -> Iterator[str]:
     """Columns that may be queries: without a query column all rows are one query."""
-    if "query" in reading.settled:
+    if "query" in reading.decided_roles:
         return
     if "query" in reading.roles:
         candidates = [
@@ -77,7 +88,7 @@ def _describe_unused_queries(reading: TableReading) -> Iterator[str]:
 
 
 def _describe_unused_experts(reading: TableReading) -> Iterator[str]:
-    if "expert" in reading.settled:
+    if "expert" in reading.decided_roles:
         return
     candidates = [
         n
@@ -95,7 +106,7 @@ def _describe_unused_experts(reading: TableReading) -> Iterator[str]:
 
 
 def _describe_unused_weights(reading: TableReading) -> Iterator[str]:
-    if "weight" in reading.settled:
+    if "weight" in reading.decided_roles:
         return
     lists = "item" in reading.roles  # in lists, counts and the like describe the item
     words = ("weight", "weights") if lists else (*WORDS["weight"], *_WEIGHT_WORDS)
@@ -138,9 +149,12 @@ def _looks_like_queries(name: str, reading: TableReading) -> bool:
     Prompts aside, it has several values, all of them ids, each with two or more rows on average, or each with
     its own items. A column partitions the items if each item, judged twice or more on average, always has the
     same value, and each value has two or more items on average: attributes of the annotator or of a single
-    judgment do not, and neither does a second name of the item.
+    judgement do not, and neither does a second name of the item.
     """
-    word, cells = normalize_name(name), reading.columns[name]
+    word, votes = normalize_name(name), "item" not in reading.roles
+    if votes and word not in (*_PROMPT_WORDS, *_POSSIBLE_QUERY_WORDS):
+        return False  # before the cells are read: this column may hold conversations
+    cells = reading.columns[name]
     if word in _PROMPT_WORDS:
         return _has_several_values(cells)
     if not set(map(type, cells)) <= {str, int}:
@@ -148,13 +162,20 @@ def _looks_like_queries(name: str, reading: TableReading) -> bool:
     values = set(cells)
     if len(values) < 2 or "" in values:
         return False
-    pairs = {pair for items in reading.item_columns for pair in zip(items, cells, strict=True)}
-    several = len({item for item, _ in pairs})
-    votes = "item" not in reading.roles
     if word in _POSSIBLE_QUERY_WORDS:
-        return len(values) <= len(cells) / 2 or (votes and len(pairs) == several)
-    if votes or len(values) > len(cells) / 2:
+        return len(values) <= len(cells) / 2 or (votes and _count_partitioned_items(reading, cells) > 0)
+    if len(values) > len(cells) / 2:
         return False
     if any(isinstance(v, str) and re.fullmatch(r"[+-]?\d*\.\d*(e[+-]?\d+)?", v.lower()) for v in values):
         return False  # measurements
-    return len(cells) >= 2 * several >= 4 * len(values) and len(pairs) == several
+    return len(cells) >= 2 * _count_partitioned_items(reading, cells) >= 4 * len(values)
+
+
+def _count_partitioned_items(reading: TableReading, cells: Sequence[Any]) -> int:
+    """The number of items if each always has the same cell in a column, else 0."""
+    cell_of: dict[Any, Any] = {}
+    for items in reading.item_columns:
+        for item, cell in zip(items, cells, strict=True):
+            if cell_of.setdefault(item, cell) != cell:
+                return 0
+    return len(cell_of)

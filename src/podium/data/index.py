@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.core.errors import InputError
-from podium.data.ids import CodedColumn, Id, Ids, id_order
+from podium.data.ids import CodedColumn, Id, Ids, code_ids, id_order
 from podium.kernels import grouping, id_joins, segments
-from podium.kernels.dispatch import B1, I4, I8, is_large
+from podium.kernels.dispatch import B1, I4, I8
 
 __all__ = ["ItemIndex"]
 
@@ -100,14 +100,20 @@ class ItemIndex:
         if other is self:
             return np.arange(len(self.items))
         match = other.queries.codes_of(self.queries)
-        if is_large(len(self.items)):
-            mine_text, their_text = self.items.as_text, other.items.as_text
-            if mine_text is not None and their_text is not None:
-                return id_joins.match_text_ids(match, self.starts, mine_text, other.starts, their_text)
-        ids = {value: code for code, value in enumerate(dict.fromkeys(other.items.tolist()))}
-        width = len(ids) + 1
-        theirs = np.fromiter(map(ids.__getitem__, other.items.tolist()), np.int64, len(other.items))
-        mine = np.fromiter((ids.get(v, width - 1) for v in self.items.tolist()), np.int64, len(self.items))
+        mine_text, their_text = self.items.as_text, other.items.as_text
+        if mine_text is not None and their_text is not None:
+            return id_joins.match_text_ids(match, self.starts, mine_text, other.starts, their_text)
+        theirs, mine = _code_jointly(other.items, self.items)
+        width = max(int(theirs.max(initial=0)), int(mine.max(initial=0))) + 1
         keys = other.query_of_slot * width + theirs
         wanted = match[self.query_of_slot] * width + mine
         return id_joins.find_keys(keys, wanted)
+
+
+def _code_jointly(first: Ids, second: Ids) -> tuple[I8, I8]:
+    """The codes of two columns of ids: equal ids have equal codes."""
+    if first.integers is not None and second.integers is not None:
+        codes = code_ids(np.concatenate((first.integers, second.integers)), "item").codes
+    else:
+        codes = code_ids([*first.tolist(), *second.tolist()], "item").codes
+    return codes[: len(first)], codes[len(first) :]

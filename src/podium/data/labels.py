@@ -25,7 +25,7 @@ __all__ = ["Labels"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labels:
-    """Grades; NaN marks candidate items without a judgment. Larger is better; 0 or less is not relevant.
+    """Grades; NaN marks candidate items without a judgement. Larger is better; 0 or less is not relevant.
 
     >>> labels = Labels.from_dict({"q": {"a": 2, "b": 0}})
     >>> labels, labels.grade("q", "a")
@@ -62,7 +62,7 @@ class Labels:
             row = int(order[1:][slot[order][1:] == slot[order][:-1]].min())
             source, line = origin(row)
             raise InputError(
-                f"item {i.ids[int(i.codes[row])]!r} is labelled twice for query {q.ids[int(q.codes[row])]!r}",
+                f"item {i.ids[int(i.codes[row])]!r} is labeled twice for query {q.ids[int(q.codes[row])]!r}",
                 source=source,
                 line=line,
                 remedy="keep one label per item",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from podium.data.building.validate import (
     check_choice,
     row_origin,
 )
+from podium.data.fingerprints import compute_fingerprint, iterate_columns
 from podium.data.ids import CodedColumn, Column, Id, Ids, code_ids
 from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
@@ -233,19 +233,9 @@ class Preferences:
     @functools.cached_property
     def fingerprint(self) -> str:
         """Sixteen hex digits of a hash of the content; equal data give equal fingerprints."""
-        digest = hashlib.blake2b(digest_size=8)
-        for ids in (self.queries, self.experts, self.index.items):
-            digest.update(repr(ids.tolist()).encode(errors="surrogatepass"))
-        lists, votes = self.lists, self.comparisons
-        for column in (
-            self.index.starts,
-            *(votes.query_starts, votes.expert, votes.winner, votes.loser, votes.tie, votes.weight),
-            *(lists.query_starts, lists.expert, lists.starts, lists.item, lists.rank),
-            lists.score if lists.score is not None else np.zeros(0),
-        ):
-            digest.update(np.ascontiguousarray(column).tobytes())
-        digest.update(self.unlisted.encode())
-        return digest.hexdigest()
+        ids = [part.tolist() for part in (self.queries, self.experts, self.index.items)]
+        columns = (self.index.starts.tobytes(), *iterate_columns(self.comparisons, self.lists))
+        return compute_fingerprint(ids, columns, self.unlisted)
 
     def __len__(self) -> int:
         return len(self.index)

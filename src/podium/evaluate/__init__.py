@@ -2,14 +2,14 @@
 
 import importlib
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.evaluate.comparison import Comparison, ComparisonRow, Pair, QueryRow, compare, compare_evaluations
-from podium.evaluate.crossvalidation import CrossValidation, FoldResult, Pruned, cross_validate
+from podium.evaluate.crossvalidation import CrossValidation, FoldResult, PrunedMethod, cross_validate
 from podium.evaluate.evaluation import Evaluation, evaluate
 from podium.evaluate.metric_curves import Curve, curves
 from podium.evaluate.result_rankings import expert_rankings, judged_only
-from podium.evaluate.significance import holm, mean_interval, paired_t, randomisation, wilcoxon
+from podium.evaluate.significance import holm, mean_interval, paired_t, randomization, wilcoxon
 from podium.evaluate.splits import holdout, random_splits
 from podium.evaluate.tuning import Tuning, tune
 
@@ -21,7 +21,7 @@ __all__ = [
     "Evaluation",
     "FoldResult",
     "Pair",
-    "Pruned",
+    "PrunedMethod",
     "QueryRow",
     "Tuning",
     "compare",
@@ -36,17 +36,22 @@ __all__ = [
     "mean_interval",
     "paired_t",
     "random_splits",
-    "randomisation",
+    "randomization",
     "tune",
     "wilcoxon",
 ]
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    """Names that moved to `podium.analysis`, kept for one more release."""
-    if name in ("Diagnosis", "diagnose"):
-        warnings.warn(
-            f"podium.evaluate.{name} is now podium.analysis.experts.{name}", DeprecationWarning, stacklevel=2
-        )
-        return getattr(importlib.import_module("podium.analysis.experts"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Names of the last release, kept for one more."""
+        renamed: dict[str, Any] = {"Pruned": PrunedMethod, "randomisation": randomization}
+        if name in renamed:
+            new = renamed[name]
+            warnings.warn(f"podium.evaluate.{name} is now {new.__name__}", DeprecationWarning, stacklevel=2)
+            return new
+        if name in ("Diagnosis", "diagnose"):
+            message = f"podium.evaluate.{name} is now podium.analysis.experts.{name}"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return getattr(importlib.import_module("podium.analysis.experts"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from pathlib import Path
 from typing import Any
 
 from podium.core.errors import ParameterError
+from podium.core.optional import require_module
 
 __all__ = ["browser_code", "check_suffix", "import_altair", "render_svg", "save_chart", "to_vega_lite"]
 
@@ -24,13 +24,9 @@ STYLE: dict[str, dict[str, Any]] = {
 
 
 def import_altair() -> Any:
-    """Import Altair, or raise an error that names the extra to install."""
-    try:
-        importlib.import_module("vl_convert")
-        return importlib.import_module("altair")
-    except ImportError:
-        remedy = "install podium-rank[plots]"
-        raise ParameterError(f"plots need altair and vl-convert-python; {remedy}") from None
+    """Import Altair and check that its renderer is installed too."""
+    require_module("vl_convert")
+    return require_module("altair")
 
 
 def check_suffix(path: str | os.PathLike[str]) -> None:
@@ -43,7 +39,7 @@ def save_chart(chart: Any, path: str | os.PathLike[str]) -> None:
     """Write a chart in the format of the file's suffix; a page needs no network."""
     check_suffix(path)
     target, spec = Path(path), to_vega_lite(chart)
-    vl = importlib.import_module("vl_convert")
+    vl = require_module("vl_convert")
     if target.suffix == ".html":
         target.write_text(vl.vegalite_to_html(spec, bundle=True), encoding="utf-8")
     elif target.suffix == ".png":
@@ -59,7 +55,7 @@ def render_svg(chart: Any, prefix: str) -> str:
     """
     spec = to_vega_lite(chart)
     spec["config"]["aria"] = False
-    drawn: str = importlib.import_module("vl_convert").vegalite_to_svg(spec)
+    drawn: str = require_module("vl_convert").vegalite_to_svg(spec)
     drawn = re.sub(r'\s(?:xmlns(?::\w+)?|version|aria-\w+|role)="[^"]*"', "", drawn)
     return _renumber_ids(drawn, prefix)
 
@@ -73,7 +69,7 @@ def _renumber_ids(drawn: str, prefix: str) -> str:
 def browser_code() -> str:
     """The plotting library's browser code, for pages that draw charts themselves."""
     import_altair()
-    code: str = importlib.import_module("vl_convert").javascript_bundle()
+    code: str = require_module("vl_convert").javascript_bundle()
     return code
 
 

@@ -1,4 +1,4 @@
-"""Comparison of results on the same labels: means, differences to a baseline, and their significance."""
+"""Comparison of results on the same labels: means, differences from a baseline, and their significance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from podium.data.labels import Labels
 from podium.data.preferences import Form
 from podium.evaluate.comparison_result import Comparison, ComparisonRow, Pair, QueryRow
 from podium.evaluate.evaluation import Evaluation, QueryScope, evaluate_all, mean_of
-from podium.evaluate.significance import TESTS, assess_pairs, holm
+from podium.evaluate.significance import assess_pairs, holm, resolve_test
 from podium.metrics.base import Metric, MetricSpec, parse_all
 from podium.metrics.binary import Judged
 
@@ -58,7 +58,7 @@ def compare(
 
     Differences are paired by query. With `queries="all"` a query that a result lacks counts as 0 for it; with
     `"judged"` only queries that every result has are used. `test` is the paired test: `t` (Student's) and
-    `randomisation` come with their own intervals, `wilcoxon` with Student's. `rounds` and `seed` control the
+    `randomization` come with their own intervals, `wilcoxon` with Student's. `rounds` and `seed` control the
     random signs. Holm's correction covers the whole table.
 
     >>> from podium import Preferences, make
@@ -96,8 +96,7 @@ def compare_evaluations(
         raise ParameterError(
             f"there is no result {base!r} to compare with; {suggest_names(base, evaluations)}"
         )
-    if test not in TESTS:
-        raise ParameterError(f"test is {test!r}; accepted: {', '.join(TESTS)}")
+    test = resolve_test(test)
     aligned = _restrict_to_common_queries(evaluations)
     settings = {"test": test, "level": level, "rounds": rounds, "seed": seed}
     rows = [row for m in parse_all(metrics) for row in _build_metric_rows(m, aligned, base, settings)]
@@ -106,7 +105,7 @@ def compare_evaluations(
 
 
 def _check_common(results: Mapping[str, Consensus], labels: Labels) -> None:
-    """Reject results without any labelled query: their metrics would all be a meaningless 0."""
+    """Reject results without any labeled query: their metrics would all be a meaningless 0."""
     known = set(labels.queries)
     if any(q in known for c in results.values() for q in c.queries):
         return
@@ -143,7 +142,7 @@ def _build_metric_rows(
             name,
             str(metric),
             mean_of(own[metric]),
-            mean_of(own[judged][own.answered]) if judged in own.metrics else math.nan,
+            mean_of(own[judged][own.has_result]) if judged in own.metrics else math.nan,
         )
         for name, own in evaluations.items()
     }

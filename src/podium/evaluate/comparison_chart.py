@@ -49,14 +49,14 @@ def draw_curves(lines: Sequence[Curve]) -> Any:
         {k: v for k, v in row.items() if not isinstance(v, float) or math.isfinite(v)} for row in values
     ]
     names = [c.name for c in lines]
-    colour = alt.Color("name:N", sort=names, title=None)
+    color = alt.Color("name:N", sort=names, title=None)
     x = alt.X(
         "depth:Q", title="depth k", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(zero=False, nice=False)
     )
     title, scale = f"{lines[0].metric}@k", alt.Scale(zero=False)
     y = alt.Y("mean:Q", title=title, scale=scale)
     shade = alt.Chart(alt.Data(values=bands)).mark_area(opacity=0.12).encode(
-        x=x, y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q", color=colour
+        x=x, y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q", color=color
     )  # fmt: skip
     tips = [
         "name:N",
@@ -64,17 +64,17 @@ def draw_curves(lines: Sequence[Curve]) -> Any:
         *(alt.Tooltip(f"{f}:Q", format=".4f") for f in ("mean", "low", "high", "judged")),
     ]
     line = (
-        alt.Chart(alt.Data(values=values)).mark_line(point=True).encode(x=x, y=y, color=colour, tooltip=tips)
+        alt.Chart(alt.Data(values=values)).mark_line(point=True).encode(x=x, y=y, color=color, tooltip=tips)
     )
     queries = format_count(lines[0].queries, "query", "queries")
     above = (shade + line).properties(width=520, height=260, title=f"{lines[0].metric} by depth, {queries}")
     share = alt.Y("judged:Q", title="judged share", scale=alt.Scale(domain=[0, 1]))
-    below = alt.Chart(alt.Data(values=values)).mark_line().encode(x=x, y=share, color=colour, tooltip=tips)
+    below = alt.Chart(alt.Data(values=values)).mark_line().encode(x=x, y=share, color=color, tooltip=tips)
     return alt.vconcat(above, below.properties(width=520, height=70))
 
 
 def draw_differences(comparison: Comparison, metric: MetricSpec | None = None) -> Any:
-    """One panel per result: its differences to the baseline by query, largest first."""
+    """One panel per result: its differences from the baseline by query, largest first."""
     alt = charts.import_altair()
     wanted = comparison.metrics[0] if metric is None else str(metric)
     panels = []

@@ -159,7 +159,7 @@ class Comparison(Result[ComparisonRow]):
         )
 
     def per_query(self, metric: MetricSpec | None = None, *, name: str | None = None) -> tuple[QueryRow, ...]:
-        """One row per query, largest difference to the baseline first.
+        """One row per query, largest difference from the baseline first.
 
         The difference is that of result `name`, or of the result farthest from the baseline on that query.
         """

@@ -18,7 +18,7 @@ UNEVEN = 0.1  # a larger difference of judged shares makes a comparison unreliab
 FEW = 10  # with fewer queries, few differences are significant
 INTERVALS = {
     "t": "from Student's t, per difference",
-    "randomisation": "from the randomisation test, per difference",
+    "randomization": "from the randomization test, per difference",
     "wilcoxon": "of the mean from Student's t (the test concerns the median), per difference",
 }
 NAMED = 4  # results named per sentence; the others are counted
@@ -69,7 +69,7 @@ def list_notes(comparison: Comparison) -> tuple[str, ...]:
         sentences += _describe_judged_shares(comparison, metric)
     sentences += _describe_unanswered(comparison)
     for m in comparison.metrics:
-        n = max(e.undefined().get(m, 0) for e in comparison.evaluations.values())
+        n = max(e.count_undefined().get(m, 0) for e in comparison.evaluations.values())
         if n:
             sentences.append(
                 f"{m} is not defined on up to {n} of {comparison.queries} queries; these are excluded."
@@ -82,7 +82,7 @@ def _describe_unanswered(comparison: Comparison) -> list[str]:
     """One sentence per number of missing judged queries."""
     lacking: dict[int, list[str]] = {}
     for name, e in comparison.evaluations.items():
-        lacking.setdefault(int((~e.answered).sum()), []).append(name)
+        lacking.setdefault(int((~e.has_result).sum()), []).append(name)
     sentences = []
     for zero, names in lacking.items():
         if zero:
@@ -116,7 +116,7 @@ def describe_tests(comparison: Comparison) -> str:
     """What was tested, and how."""
     count = sum(r.p is not None for r in comparison.rows)
     return (
-        f"Differences to {comparison.baseline} by query; "
+        f"Differences from {comparison.baseline} by query; "
         f"{100 * comparison.level:.6g} % intervals {INTERVALS[comparison.test]}; "
         f"paired {comparison.test} test, Holm-corrected over {count} test{'s' * (count != 1)}; "
         "judged: share of the evaluated places that have a grade."

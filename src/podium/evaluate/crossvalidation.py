@@ -28,13 +28,13 @@ from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.storage.digests import digest_dataset, digest_values
 from podium.storage.folder_cache import ResultCache
 
-__all__ = ["Candidate", "CrossValidation", "FoldResult", "Pruned", "cross_validate", "subtask_progress"]
+__all__ = ["Candidate", "CrossValidation", "FoldResult", "PrunedMethod", "cross_validate", "subtask_progress"]
 
 STEPS = 1000  # progress steps per task
 
 
 @dataclass(frozen=True)
-class Pruned:
+class PrunedMethod:
     """A method that is fitted, then refitted by its `prune` without the experts it does not use."""
 
     method: str | Aggregator
@@ -42,8 +42,13 @@ class Pruned:
     def __repr__(self) -> str:
         return f"pruned {make(self.method)!r}"
 
+    def key_facts(self) -> list[Any]:
+        """Plain values that identify it."""
+        return ["pruned", *make(self.method).key_facts()]
 
-Candidate = str | Aggregator | Pruned
+
+Candidate = str | Aggregator | PrunedMethod
+ReadyCandidate = Aggregator | PrunedMethod
 
 
 def cross_validate(
@@ -72,7 +77,7 @@ def cross_validate(
 
     >>> from podium.data.demo import demo
     >>> found = cross_validate(demo(20), {"rrf": ["rrf", "rrf(k=5)"], "borda": "borda"}, "ndcg@5")
-    >>> [fold.chosen for fold in found["borda"]], len(found.pooled("rrf"))
+    >>> [fold.chosen for fold in found["borda"]], len(found.pool_folds("rrf"))
     (['borda', 'borda', 'borda', 'borda', 'borda'], 20)
     """
     check_type(dataset, Dataset, "cross_validate", "give podium.Dataset(preferences, labels)")
@@ -97,7 +102,7 @@ def cross_validate(
 
 def _run_folds(
     turns: Sequence[Fold],
-    named: Mapping[str, list[Candidate]],
+    named: Mapping[str, list[ReadyCandidate]],
     setting: _ValidationSettings,
     folder: ResultCache,
     progress: Progress,
@@ -112,7 +117,7 @@ def _run_folds(
             )
             task_progress(0, 1, "")
             whole = data and any(map(_uses_all_queries, candidates)) and digest_dataset(setting.pool.data)
-            facts = [data, whole, [repr(c) for c in candidates], *setting.key_facts()]
+            facts = [data, whole, [c.key_facts() for c in candidates], *setting.key_facts()]
             results[name].append(_load_or_run_fold(folder, facts, fold, candidates, setting, task_progress))
             done += 1
     progress(total * STEPS, total * STEPS, "done")
@@ -124,16 +129,16 @@ class _PooledQueries:
     """All queries, for methods that learn without labels; each method is applied once for all folds."""
 
     data: Dataset
-    known: dict[str, Consensus] = dataclasses.field(default_factory=dict)
+    results: dict[str, Consensus] = dataclasses.field(default_factory=dict)
 
     def rank_part(self, model: Aggregator, part: Dataset, ties: TieRule) -> Consensus:
         """The ranking for the queries of a part; a part with other queries is aggregated on its own."""
         codes = self.data.preferences.queries.codes_of(part.preferences.queries)
         if (codes < 0).any():
             return aggregate_dataset(model, part, ties)
-        if repr(model) not in self.known:
-            self.known[repr(model)] = aggregate_dataset(model, self.data, ties)
-        whole = self.known[repr(model)]
+        if repr(model) not in self.results:
+            self.results[repr(model)] = aggregate_dataset(model, self.data, ties)
+        whole = self.results[repr(model)]
         index, old = whole.index.select(codes)
         return Consensus.from_scores(index, whole.scores[old], ties=ties, tolerance=0.0, method=whole.method)
 
@@ -162,12 +167,12 @@ class _ValidationSettings(NamedTuple):
         return evaluate(shown, data.labels, metrics)
 
 
-def _resolve_candidates(name: str, given: Candidate | Sequence[Candidate]) -> list[Candidate]:
+def _resolve_candidates(name: str, given: Candidate | Sequence[Candidate]) -> list[ReadyCandidate]:
     """A list of candidates; invalid ones are rejected before any work is done."""
-    several = [given] if isinstance(given, str | Aggregator | Pruned) else list(given)
+    several = [given] if isinstance(given, str | Aggregator | PrunedMethod) else list(given)
     if not several:
         raise ParameterError(f"{name!r} has no candidate; give at least one method")
-    ready: list[Candidate] = [c if isinstance(c, Pruned) else make(c) for c in several]
+    ready: list[ReadyCandidate] = [c if isinstance(c, PrunedMethod) else make(c) for c in several]
     for candidate in ready:
         repr(candidate)  # raises an error if the method cannot be made
     return ready
@@ -186,7 +191,7 @@ def _load_or_run_fold(
     folder: ResultCache,
     facts: list[Any],
     fold: Fold,
-    candidates: list[Candidate],
+    candidates: list[ReadyCandidate],
     setting: _ValidationSettings,
     task_progress: Progress,
 ) -> FoldResult:
@@ -197,7 +202,7 @@ def _load_or_run_fold(
 
 
 def _run_fold(
-    fold: Fold, candidates: list[Candidate], setting: _ValidationSettings, task_progress: Progress
+    fold: Fold, candidates: list[ReadyCandidate], setting: _ValidationSettings, task_progress: Progress
 ) -> FoldResult:
     begin = time.perf_counter()
     fitted = [
@@ -215,7 +220,7 @@ def _run_fold(
 
 
 def _choose_candidate(
-    data: Dataset, candidates: list[Candidate], fitted: list[_FittedModel], setting: _ValidationSettings
+    data: Dataset, candidates: list[ReadyCandidate], fitted: list[_FittedModel], setting: _ValidationSettings
 ) -> tuple[int, dict[str, float]]:
     """The best candidate on the validation part, the first of equals; a single one is not measured."""
     if len(candidates) == 1:
@@ -226,7 +231,7 @@ def _choose_candidate(
     if all(math.isnan(v) for v in values):
         raise InputError(
             "candidates cannot be chosen: no validation query has labels",
-            remedy="use folds with labelled validation queries, or one candidate",
+            remedy="use folds with labeled validation queries, or one candidate",
         )
     return int(np.nanargmax(values)), dict(zip(map(repr, candidates), values, strict=True))
 
@@ -237,17 +242,19 @@ class _FittedModel:
     dropped: list[Id] = dataclasses.field(default_factory=list)
 
 
-def _uses_all_queries(candidate: Candidate) -> bool:
+def _uses_all_queries(candidate: ReadyCandidate) -> bool:
     """Whether a method learns from many queries without labels."""
-    tags = make(candidate.method if isinstance(candidate, Pruned) else candidate).tags
+    tags = make(candidate.method if isinstance(candidate, PrunedMethod) else candidate).tags
     return not tags.per_query and not tags.supervised
 
 
 def _fit_candidate(candidate: Candidate, fold: Fold, task_progress: Progress) -> _FittedModel:
     """A new model, fitted if it learns; the test part is not used."""
-    pruned = isinstance(candidate, Pruned)
+    pruned = isinstance(candidate, PrunedMethod)
     # parameters only, nothing learned
-    model: Any = dataclasses.replace(make(candidate.method if isinstance(candidate, Pruned) else candidate))
+    model: Any = dataclasses.replace(
+        make(candidate.method if isinstance(candidate, PrunedMethod) else candidate)
+    )
     train, validation, dropped = fold.train, fold.validation, []
     if not model.tags.uses_features:
         train, validation = (dataclasses.replace(part, features=None) for part in (train, validation))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from podium.core.errors import ParameterError
+from podium.core.old_names import RenamedAttribute
 from podium.core.params import suggest_names
 from podium.core.results import Result
 from podium.core.tables import Grid, format_decimal
@@ -57,6 +58,7 @@ class CrossValidation(Result[str]):
     results: Mapping[str, tuple[FoldResult, ...]]
     baseline: str
 
+    pooled = RenamedAttribute("pool_folds")
     facts = ("metrics", "baseline", "folds", "mean")
 
     @property
@@ -109,7 +111,7 @@ class CrossValidation(Result[str]):
             for m in map(str, self.metrics)
         }
 
-    def pooled(self, name: str) -> Evaluation:
+    def pool_folds(self, name: str) -> Evaluation:
         """One value per query: from the fold that tests it, or the mean over several such folds."""
         evaluations = [fold.evaluation for fold in self[name]]
         seen: dict[tuple[type, Id], list[Any]] = {}
@@ -135,7 +137,7 @@ class CrossValidation(Result[str]):
         """Paired tests of all methods against a baseline on the pooled values; see `podium.compare`."""
         base = self.baseline if baseline is None else baseline
         chosen = self.metrics if metrics is None else metrics
-        pooled = {name: self.pooled(name) for name in self.results}
+        pooled = {name: self.pool_folds(name) for name in self.results}
         return compare_evaluations(pooled, chosen, baseline=base, **settings)
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:

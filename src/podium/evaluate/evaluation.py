@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError, ParameterError, PodiumWarning, check_type
+from podium.core.old_names import RenamedAttribute
 from podium.core.results import Result, ViewBlock
 from podium.core.settings import QueryScope
 from podium.core.tables import Grid, format_decimal
@@ -47,11 +48,13 @@ class Evaluation(Result[MetricMean]):
     queries: Ids  # evaluated queries: those of the result, then those it lacks
     values: F8  # one row per metric, one column per query; NaN if undefined
     method: str = ""
-    # labelled queries that the result lacks: 0 in every metric for queries="all", else excluded
+    # labeled queries that the result lacks: 0 in every metric for queries="all", else excluded
     missing: int = 0
     unlabelled: int = 0  # queries of the result without labels: always excluded
     result_queries: Ids | None = None
 
+    answered = RenamedAttribute("has_result")
+    undefined = RenamedAttribute("count_undefined")
     facts = ("method", "mean", "queries", "missing", "unlabelled")
 
     def __getitem__(self, metric: MetricSpec) -> F8:
@@ -65,7 +68,7 @@ class Evaluation(Result[MetricMean]):
         return len(self.queries)
 
     @property
-    def answered(self) -> npt.NDArray[np.bool_]:
+    def has_result(self) -> npt.NDArray[np.bool_]:
         """Which of the queries the result has; the others count as 0."""
         if self.result_queries is None:
             return np.ones(len(self), bool)
@@ -75,7 +78,7 @@ class Evaluation(Result[MetricMean]):
         """Means by printed metric, over the queries where it is defined (NaN if none)."""
         return {str(m): mean_of(v) for m, v in zip(self.metrics, self.values, strict=True)}
 
-    def undefined(self) -> dict[str, int]:
+    def count_undefined(self) -> dict[str, int]:
         """Queries excluded from each mean because the metric is undefined there (tau with one grade)."""
         return {str(m): int(np.isnan(v).sum()) for m, v in zip(self.metrics, self.values, strict=True)}
 
@@ -120,7 +123,7 @@ class Evaluation(Result[MetricMean]):
     @property
     def rows(self) -> tuple[MetricMean, ...]:
         """One row per metric."""
-        undefined = self.undefined()
+        undefined = self.count_undefined()
         return tuple(MetricMean(m, mean, len(self) - undefined[m]) for m, mean in self.mean().items())
 
     @property

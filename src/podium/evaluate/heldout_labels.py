@@ -25,8 +25,8 @@ class HeldOutLabels:
     labels: Labels  # of queries on which no measured method was fitted
     left_out: Mapping[str, str]  # method -> why it has no figures
     used: Mapping[str, int]  # method -> queries removed because it was fitted on them
-    silent: tuple[str, ...]  # models that do not record their training queries
-    checked: tuple[str, ...]  # models that were fitted on none of these queries
+    unrecorded: tuple[str, ...]  # models that do not record their training queries
+    unaffected: tuple[str, ...]  # models that were fitted on none of these queries
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -35,13 +35,13 @@ class HeldOutLabels:
         if self.used:
             names, most = ", ".join(self.used), max(self.used.values())
             sentences.append(
-                f"{names} {'was' if len(self.used) == 1 else 'were'} fitted on some of the labelled queries (up to "
+                f"{names} {'was' if len(self.used) == 1 else 'were'} fitted on some of the labeled queries (up to "
                 f"{most:,}): all figures use the {len(self.labels):,} others"
             )
-        if self.silent:
-            does = "does" if len(self.silent) == 1 else "do"
+        if self.unrecorded:
+            does = "does" if len(self.unrecorded) == 1 else "do"
             sentences.append(
-                f"{', '.join(self.silent)} learned from labels and {does} not record which ones: "
+                f"{', '.join(self.unrecorded)} learned from labels and {does} not record which ones: "
                 "if they include these, the figures are too optimistic; refit the model to record them"
             )
         return tuple(sentences)
@@ -60,16 +60,16 @@ def exclude_fitted_queries(methods: Mapping[str, Aggregator], labels: Labels) ->
     >>> len(found.labels), dict(found.used)
     (18, {'crf': 12})
     """
-    labelled = np.diff(labels.index.starts) > 0
-    total = int(labelled.sum())
+    has_labels = np.diff(labels.index.starts) > 0
+    total = int(has_labels.sum())
     left_out: dict[str, str] = {}
     used: dict[str, int] = {}
-    silent, checked = [], []
+    unrecorded, unaffected = [], []
     seen: B1 = np.zeros(len(labels), np.bool_)
     for name, method in methods.items():
         mine = find_fitted_queries(method, labels)
         if mine is None:
-            silent.append(name)
+            unrecorded.append(name)
             continue
         count = int(mine.sum())
         if count and total - int((seen | mine).sum()) < min(LEAST, total / 2):
@@ -77,14 +77,14 @@ def exclude_fitted_queries(methods: Mapping[str, Aggregator], labels: Labels) ->
         elif count:
             used[name], seen = count, seen | mine
         elif method.tags.supervised or hasattr(method, "fitted_on_"):
-            checked.append(name)
+            unaffected.append(name)
     rest = labels.select_codes(np.flatnonzero(~seen)) if seen.any() else labels
-    return HeldOutLabels(rest, left_out, used, tuple(silent), tuple(checked))
+    return HeldOutLabels(rest, left_out, used, tuple(unrecorded), tuple(unaffected))
 
 
 def _describe_exclusion(count: int, total: int) -> str:
     which = "all" if count == total else f"{count:,} of"
     return (
-        f"it was fitted on {which} {total:,} labelled queries, where its figures are training figures; "
+        f"it was fitted on {which} {total:,} labeled queries, where its figures are training figures; "
         "measure it on other queries, or let `tune` estimate it by cross-validation"
     )

@@ -53,14 +53,17 @@ def estimate_steps(tags: Tags, preferences: Preferences) -> int:
 def screen_methods(preferences: Preferences, first: Mapping[str, Aggregator]) -> MethodScreen:
     """The methods `first`, whatever their cost, and all others that do not learn, with default parameters.
 
+    The dialects of search engines take part only if they are among the first.
+
     >>> p = Preferences.from_lists({"q": {"x": ["a", "b", "c"], "y": ["b", "c"]}})
     >>> found = screen_methods(p, {"rrf": make("rrf")})
     >>> list(found.methods)[:3], found.slow
-    (['rrf', 'borda', 'bradley_terry'], ())
+    (['rrf', 'agreement_weighted', 'borda'], ())
     """
     methods, slow = dict(first), []
     for name, cls in sorted(registry.aggregators.all().items()):
-        if name in methods or cls.tags.supervised or not preferences.forms <= cls.tags.accepts:
+        left_out = cls.tags.supervised or cls.tags.dialect
+        if name in methods or left_out or not preferences.forms <= cls.tags.accepts:
             continue
         if estimate_steps(cls.tags, preferences) <= QUICK:
             methods[name] = make(name)

@@ -16,6 +16,7 @@ from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.evaluate.evaluation import Evaluation, QueryScope, evaluate_all, mean_of
 from podium.kernels.dispatch import F8
+from podium.kernels.distributions import student_quantile
 from podium.metrics.base import MetricSpec, parse
 from podium.metrics.binary import Judged
 
@@ -149,8 +150,6 @@ def _compute_margins(values: F8, level: float) -> F8:
     n = (~np.isnan(values)).sum(axis=1)
     if values.shape[1] < 2 or (n < 2).any():
         return np.full(len(values), math.nan)
-    from scipy.special import stdtrit
-
     spread = np.nanstd(values, axis=1, ddof=1)
-    margins: F8 = stdtrit(n - 1, (1 + level) / 2) * spread / np.sqrt(n)
+    margins: F8 = student_quantile(n - 1, (1 + level) / 2) * spread / np.sqrt(n)
     return margins

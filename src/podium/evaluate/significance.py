@@ -2,13 +2,14 @@
 
 A test takes the differences by query and returns a two-sided p-value for their mean (or median) being 0. An
 interval of the mean excludes 0 exactly if its test has a p-value of at most 1 - level: Student's interval
-belongs to the t test, the randomisation interval to the randomisation test. `benchmarks/few_queries.py`
+belongs to the t test, the randomization interval to the randomization test. `benchmarks/few_queries.py`
 measures coverage.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from podium.core.errors import InputError, ParameterError
 from podium.evaluate.evaluation import mean_of
 from podium.kernels.dispatch import F8
+from podium.kernels.distributions import normal_cdf, student_cdf, student_quantile
 
 __all__ = [
     "TESTS",
@@ -28,7 +30,8 @@ __all__ = [
     "holm",
     "mean_interval",
     "paired_t",
-    "randomisation",
+    "randomization",
+    "resolve_test",
     "wilcoxon",
 ]
 
@@ -49,7 +52,7 @@ class Assessment(NamedTuple):
 def paired_t(differences: Differences) -> float:
     """Student's paired t test; 1 without any difference, NaN for fewer than two queries.
 
-    Equal differences other than 0 have no variance to estimate. Then p is that of the randomisation test, 2 /
+    Equal differences other than 0 have no variance to estimate. Then p is that of the randomization test, 2 /
     2^n for n queries.
 
     >>> round(paired_t([1.0, 2.0, 3.0]), 4)
@@ -69,27 +72,46 @@ def wilcoxon(differences: Differences) -> float:
     d = d[d != 0]
     if not len(d):
         return 1.0
-    from scipy import stats
+    n = len(d)
+    size, group, count = np.unique(np.abs(d), return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[group]
+    positive = float(rank[d > 0].sum())
+    lower = min(positive, n * (n + 1) / 2 - positive)
+    if n <= 50 and len(size) == n:
+        # how many of the 2^n sets of ranks have each sum: exact integers in double precision
+        sets = np.zeros(n * (n + 1) // 2 + 1)
+        sets[0] = 1.0
+        for r in range(1, n + 1):
+            sets[r:] += sets[:-r].copy()
+        return float(min(1.0, 2 * sets[: int(lower) + 1].sum() / 2.0**n))
+    variance = n * (n + 1) * (2 * n + 1) / 24 - float((count**3 - count).sum()) / 48
+    return float(2 * normal_cdf((lower - n * (n + 1) / 4) / math.sqrt(variance)))
 
-    tied = len(np.unique(np.abs(d))) < len(d)
-    method = "exact" if len(d) <= 50 and not tied else "approx"
-    return float(stats.wilcoxon(d, method=method).pvalue)
 
-
-def randomisation(differences: Differences, *, rounds: int = 10_000, seed: int = 0) -> float:
-    """Fisher's randomisation test of the mean: the share of random signs with a mean at least as far from 0.
+def randomization(differences: Differences, *, rounds: int = 10_000, seed: int = 0) -> float:
+    """Fisher's randomization test of the mean: the share of random signs with a mean at least as far from 0.
 
     All sign patterns are enumerated for up to 16 queries; beyond that `rounds` random ones are drawn, with
     the observed pattern counted among them, so that p is never 0.
 
-    >>> randomisation([1.0, 1.0, 1.0])
+    >>> randomization([1.0, 1.0, 1.0])
     0.25
     """
     d = _check_differences(differences)
     return float(_assess_by_signs(d[None], 0.95, rounds, seed).p[0]) if len(d) else 1.0
 
 
-TESTS: dict[str, Callable[..., float]] = {"t": paired_t, "wilcoxon": wilcoxon, "randomisation": randomisation}
+TESTS: dict[str, Callable[..., float]] = {"t": paired_t, "wilcoxon": wilcoxon, "randomization": randomization}
+
+
+def resolve_test(name: str) -> str:
+    """The name of a paired test; the spelling of earlier versions works for one more release."""
+    if name == "randomisation":
+        warnings.warn("the test randomisation is now randomization", DeprecationWarning, stacklevel=3)
+        return "randomization"
+    if name not in TESTS:
+        raise ParameterError(f"test is {name!r}; accepted: {', '.join(TESTS)}")
+    return name
 
 
 def mean_interval(
@@ -118,8 +140,7 @@ def assess_differences(
     A row with fewer than two queries has neither. Wilcoxon's test concerns the median, so its accompanying
     interval of the mean is Student's, and the two may disagree about 0.
     """
-    if test not in TESTS:
-        raise ParameterError(f"test is {test!r}; accepted: {', '.join(TESTS)}")
+    test = resolve_test(test)
     if not 0 < level < 1:
         raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
     d = np.asarray(differences, np.float64)
@@ -136,7 +157,7 @@ def assess_differences(
         values = d[rows][:, known[rows[0]]]
         if values.shape[1] < 2:
             continue
-        exact = test == "randomisation"
+        exact = test == "randomization"
         assessment = (
             _assess_by_signs(values, level, rounds, seed) if exact else _assess_by_student(values, level)
         )
@@ -178,8 +199,6 @@ def assess_pairs(differences: F8, **settings: Any) -> list[PairedOutcome]:
 
 def _assess_by_student(d: F8, level: float) -> Assessment:
     """The t test and its interval for rows of at least two differences; NaN for shorter rows."""
-    from scipy.special import stdtr, stdtrit
-
     n = d.shape[1]
     if n < 2:
         return Assessment(*(np.full(len(d), math.nan) for _ in range(3)))
@@ -189,8 +208,8 @@ def _assess_by_student(d: F8, level: float) -> Assessment:
     flat = error <= NEAR * np.abs(mean)
     error[flat] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        p: F8 = 2 * stdtr(n - 1, -np.abs(mean) / error)
-    reach = stdtrit(n - 1, (1 + level) / 2) * error
+        p: F8 = 2 * student_cdf(n - 1, -np.abs(mean) / error)
+    reach = student_quantile(n - 1, (1 + level) / 2) * error
     p[flat] = np.where(mean[flat] == 0, 1.0, 2.0 ** (1 - n))
     if 2.0 ** (1 - n) > 1 - level:
         reach[flat & (mean != 0)] = math.nan  # the variance is unknown
@@ -201,7 +220,7 @@ def _assess_by_student(d: F8, level: float) -> Assessment:
 
 
 def _assess_by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
-    """The randomisation test and the values that it does not reject.
+    """The randomization test and the values that it does not reject.
 
     With a sign pattern s, the mean of s (d - v) is at least as far from 0 as that of d - v if
     |mean(s d) - v mean(s)| >= |mean(d) - v|. That holds for v in an interval around mean(d), unbounded if all

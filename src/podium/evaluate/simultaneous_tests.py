@@ -105,13 +105,13 @@ def _sample_largest_ratios(table: F8, rounds: int, seed: int) -> F8:
         return np.full(1, np.inf)
     rng = np.random.default_rng(seed)
     # the mean over results cancels in every difference; removing it reduces rounding errors
-    centred = np.ascontiguousarray((table - table.mean(axis=0)).T)
+    centered = np.ascontiguousarray((table - table.mean(axis=0)).T)
     block = max(1, BLOCK // max(n, len(norm)))
     largest = np.empty(rounds)
     for done in range(0, rounds, block):
         size = min(block, rounds - done)
         signs = rng.choice(np.array([-1.0, 1.0]), (size, n))
-        sums = signs @ centred
+        sums = signs @ centered
         largest[done : done + size] = np.max(np.abs(sums[:, first] - sums[:, second]) / norm, axis=1)
     return largest
 

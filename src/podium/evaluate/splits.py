@@ -10,7 +10,7 @@ from podium.core.errors import ParameterError
 from podium.data.dataset import Dataset, Fold
 from podium.kernels.dispatch import B1
 
-__all__ = ["holdout", "labelled_queries", "random_splits"]
+__all__ = ["find_labeled_queries", "holdout", "random_splits"]
 
 
 def random_splits(
@@ -39,7 +39,7 @@ def random_splits(
 
 
 def holdout(dataset: Dataset, share: float, seed: int = 0) -> tuple[Dataset, Dataset]:
-    """Split off a share of the labelled queries, at least one and not all; unlabelled queries stay.
+    """Split off a share of the labeled queries, at least one and not all; unlabeled queries stay.
 
     >>> from podium.data.demo import demo
     >>> [len(part) for part in holdout(demo(10), 0.2)]
@@ -47,10 +47,10 @@ def holdout(dataset: Dataset, share: float, seed: int = 0) -> tuple[Dataset, Dat
     """
     if not 0 < share < 1:
         raise ParameterError(f"share is {share:g}; accepted: numbers between 0 and 1, both excluded")
-    labelled, queries = labelled_queries(dataset), dataset.queries_by_id()
-    known = queries[labelled[queries]]
+    queries = dataset.queries_by_id()
+    known = queries[find_labeled_queries(dataset)[queries]]
     if len(known) < 2:
-        raise ParameterError(f"a share of {len(known)} labelled queries cannot be set aside; label more")
+        raise ParameterError(f"a share of {len(known)} labeled queries cannot be set aside; label more")
     held = np.random.default_rng(seed).permutation(known)[
         : min(max(1, round(share * len(known))), len(known) - 1)
     ]
@@ -58,7 +58,7 @@ def holdout(dataset: Dataset, share: float, seed: int = 0) -> tuple[Dataset, Dat
     return dataset.select_codes(rest), dataset.select_codes(np.sort(held))
 
 
-def labelled_queries(dataset: Dataset) -> B1:
+def find_labeled_queries(dataset: Dataset) -> B1:
     """For every query, whether one of its items has a grade."""
     index = dataset.preferences.index
     has_labels = np.zeros(len(index), np.bool_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, Option, ParameterError
 from podium.core.registry import formats
@@ -16,7 +16,31 @@ from podium.data.preferences import Preferences
 from podium.formats.base import Content, Format, merge_contents, to_content
 from podium.storage.files import Source, open_source, write_atomically
 
-__all__ = ["Content", "Format", "read", "sniff", "write"]
+# for type checkers, which cannot ask the registry; a test compares the two
+if TYPE_CHECKING:
+    from podium.formats.csv_format import Csv
+    from podium.formats.jsonl import JsonLines
+    from podium.formats.letor import Letor
+    from podium.formats.parquet import Parquet
+    from podium.formats.preflib import PrefLib
+    from podium.formats.trec import Qrels, TrecRun
+    from podium.formats.win_counts import WinCounts
+
+__all__ = [
+    "Content",
+    "Csv",
+    "Format",
+    "JsonLines",
+    "Letor",
+    "Parquet",
+    "PrefLib",
+    "Qrels",
+    "TrecRun",
+    "WinCounts",
+    "read",
+    "sniff",
+    "write",
+]
 
 Path = str | os.PathLike[str]
 
@@ -109,11 +133,6 @@ def _detect_format(source: Source, options: Mapping[str, Any]) -> str:
     )
 
 
-def __getattr__(name: str) -> Any:
-    """The formats, by class name."""
-    return formats.get_class(name, __name__)
-
-
 def _resolve_by_suffix(path: str, content: Content) -> str:
     for name, cls in formats.all().items():
         if _has_suffix(path, cls.suffixes):
@@ -124,3 +143,10 @@ def _resolve_by_suffix(path: str, content: Content) -> str:
         Option("format", of="writing"),
         f", one of {', '.join(able)}",
     )
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """The formats, by class name."""
+        return formats.get_class(name, __name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import re
 import typing
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ class Content:
     """The content of files: preferences, labels and features, each optional.
 
     `part` numbers the file (0, 1, ...) of each query, where files are the parts of a data set; `seconds` maps
-    experts to the duration of each of their judgments, where a table has such a column.
+    experts to the duration of each of their judgements, where a table has such a column.
     """
 
     preferences: Preferences | None = None
@@ -107,13 +108,15 @@ def _to_preferences(consensus: Consensus, tag: str) -> Preferences:
 class Format:
     """A file format; subclasses with a `name` are registered in `podium.core.registry.formats`.
 
-    `sniff` returns the confidence (0 to 1) that the first lines of a file have this format; `read` takes all
-    files of one call; `write` yields the bytes of a file in chunks. Their keyword parameters are the options.
-    `holds` names what a file can store; content without any of it cannot be written.
+    `sniff` returns the confidence (0 to 1) that the first lines of a file have this format; a format whose
+    files all begin alike has a `signature`, a regular expression, instead. `read` takes all files of one call;
+    `write` yields the bytes of a file in chunks. Their keyword parameters are the options. `holds` names what
+    a file can store; content without any of it cannot be written.
     """
 
     name: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
+    signature: ClassVar[bytes] = b""
     summary: ClassVar[str] = ""
     holds: ClassVar[frozenset[str]] = frozenset({"lists", "votes", "labels", "features"})
 
@@ -124,7 +127,7 @@ class Format:
 
     def sniff(self, head: bytes) -> float:
         """Confidence, from 0 to 1, that a file with this beginning has this format."""
-        raise NotImplementedError
+        return float(bool(self.signature and re.match(self.signature, head)))
 
     def fits(self, head: bytes, options: Mapping[str, Any]) -> bool:
         """Whether these options identify this format for a file that no format detects."""

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from podium.core.errors import InputError, ParameterError
+from podium.core.optional import is_installed, require_module
 from podium.data.column_roles import ROLES, WORDS, normalize_name
-from podium.data.ids import Ids
+from podium.data.ids import CodedColumn, Ids
+from podium.formats.arrow_table import ArrowColumns, ArrowTable
 from podium.formats.base import Content
 from podium.formats.file_table import FileTable
 from podium.formats.table_format import TableFormat
-from podium.formats.table_writing import WritableKind, build_columns, resolve_kind
-from podium.formats.text_ids import format_ids
-from podium.kernels.dispatch import I8, is_large
+from podium.formats.table_writing import CellColumn, WritableKind, build_columns, format_rows, resolve_kind
+from podium.formats.text_ids import encode_integers, format_ids
+from podium.kernels.dispatch import I8
 from podium.storage.files import Source
 
 __all__ = ["Csv"]
 
 _DELIMITERS = (",", "\t", ";", "|")
-_ROW_COST = 8  # cost of one table row in numbers, when deciding whether Arrow's reader pays off
+ARROW_ROWS = 20_000  # the import of Arrow takes as long as its reader saves on this many rows
+_NUMBER_CHARACTERS = "+-.0123456789aefin"
 _KNOWN_WORDS = {word for words in WORDS.values() for word in words}
 
 
@@ -49,49 +56,81 @@ class Csv(TableFormat):
     def read_table(
         self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
     ) -> FileTable:
-        first = source.data.lstrip().split(b"\n", 1)[0].decode()
+        text = source.data.lstrip()
+        end = text.find(b"\n")
+        first = text[: end if end >= 0 else None].decode()
         mark = delimiter if delimiter is not None else _detect_delimiter(first, header=columns is None)
-        if len(mark) != 1 or mark in '"\r\n':
-            raise ParameterError(
-                f"delimiter is {mark!r}; accepted: one character such as ',' or ';', a tab, or ' ' (whitespace)"
-            )
+        _check_delimiter(mark)
         rows = _iterate_rows(source, mark)
         names = list(columns) if columns is not None else [n.strip() for n in next(rows)[1]]
         if len(set(names)) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
             raise source.error(f"two columns are named {twice!r}", 1, "rename one")
-        if is_large(source.estimated_rows * _ROW_COST):
+        if source.estimated_rows >= ARROW_ROWS and is_installed("pyarrow"):
             quick = _read_with_arrow(source, mark, names, header=columns is None)
             if quick is not None:
                 first_line = 1 if columns is not None else 2
-                return FileTable(source, quick, range(first_line, first_line + len(quick[names[0]])), missing)
-        lines, cells = _check_rows(
+                lines = range(first_line, first_line + quick.num_rows)
+                arrow_columns = ArrowColumns(quick)
+                return ArrowTable(source, arrow_columns, lines, missing, arrow=arrow_columns)
+        numbers, cells = _check_rows(
             rows, names, source, "are named" if columns is not None else "are in the header"
         )
-        return FileTable(source, dict(zip(names, zip(*cells, strict=True), strict=True)), lines, missing)
+        return FileTable(source, dict(zip(names, zip(*cells, strict=True), strict=True)), numbers, missing)
 
     def write(
         self, content: Content, *, kind: WritableKind | str = "auto", delimiter: str = ","
     ) -> Iterator[bytes]:
+        _check_delimiter(delimiter)
         kind = resolve_kind(content, kind, self)
-        return _encode_rows(build_columns(content, kind, _format_ids), delimiter)
+        return _encode_rows(content, build_columns(content, kind), delimiter)
 
 
-def _encode_rows(columns: Mapping[str, list[Any]], delimiter: str) -> Iterator[bytes]:
-    if "tie" in columns:
-        columns = {**columns, "tie": ["true" if tie else "false" for tie in columns["tie"]]}
-    if "score" in columns:  # NaN: a list without scores
-        columns = {**columns, "score": ["" if score != score else score for score in columns["score"]]}
+def _check_delimiter(mark: str) -> None:
+    if len(mark) != 1 or mark in '"\r\n':
+        raise ParameterError(
+            f"delimiter is {mark!r}; accepted: one character such as ',' or ';', a tab, or ' ' (whitespace)"
+        )
+
+
+def _encode_rows(content: Content, columns: Mapping[str, CellColumn], delimiter: str) -> Iterator[bytes]:
+    header = _quote_row(columns, delimiter).encode()
+    held = content.labels if "grade" in columns else content.preferences
+    assert held is not None
+    texts: dict[int, Ids] = {}  # by the identity of the ids: winners and losers share theirs
+    cells: list[CellColumn] = []
+    for name, column in columns.items():
+        if isinstance(column, CodedColumn):
+            if id(column.ids) not in texts:
+                items = column.ids is held.index.items
+                role, group = ("item", held.index.query_of_slot) if items else (name, None)
+                texts[id(column.ids)] = _encode_ids(column.ids, role, group, delimiter)
+            cells.append(CodedColumn(column.codes, texts[id(column.ids)]))
+        elif name == "tie":
+            cells.append(CodedColumn(column.astype(np.int64), _quote_texts(["false", "true"], delimiter)))
+        elif delimiter in _NUMBER_CHARACTERS:
+            words = ["" if value != value else repr(value) for value in column.tolist()]
+            cells.append(CodedColumn(np.arange(len(words)), _quote_texts(words, delimiter)))
+        else:
+            cells.append(column)
+    return itertools.chain([header], format_rows(cells, delimiter, nan_is_empty=True))
+
+
+def _quote_row(cells: Iterable[str], delimiter: str) -> str:
+    """One line of cells, with quotes around those that need them."""
     out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*columns.values(), strict=True):
-        writer.writerow(row)
-        if out.tell() > 1 << 20:
-            yield out.getvalue().encode()
-            out.seek(0)
-            out.truncate()
-    yield out.getvalue().encode()
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerow(cells)
+    return out.getvalue()
+
+
+def _quote_texts(texts: Sequence[str], delimiter: str) -> Ids:
+    """Cells in one UTF-8 buffer, with quotes around those that need them."""
+    special = re.compile(f'[{re.escape(delimiter)}"\r\n]')
+    if special.search("".join(texts)):
+        texts = [_quote_row([t], delimiter)[:-1] if special.search(t) else t for t in texts]
+    text = Ids(texts).as_text
+    assert text is not None
+    return text
 
 
 def _count_known_names(line: str, delimiter: str) -> int:
@@ -125,10 +164,8 @@ def _check_rows(
     return lines, cells
 
 
-def _read_with_arrow(
-    source: Source, delimiter: str, names: list[str], header: bool
-) -> dict[str, list[str]] | None:
-    """The columns read by Arrow; None unless every line is one row without quotes."""
+def _read_with_arrow(source: Source, delimiter: str, names: list[str], header: bool) -> Any:
+    """A table read by Arrow, faster than by the plain reader; None unless every line is one row without quotes."""
     data = source.data
     returns = data.count(b"\r")
     plain = not any(mark in data for mark in (b'"', b"\n\n", b"\n\r\n")) and returns in (
@@ -137,9 +174,7 @@ def _read_with_arrow(
     )
     if not plain or delimiter == " " or len(delimiter.encode()) > 1 or data[:1].isspace():
         return None
-    import pyarrow as pa
-    from pyarrow import csv as arrow
-
+    pa, arrow = require_module("pyarrow"), require_module("pyarrow.csv")
     try:
         table = arrow.read_csv(
             pa.BufferReader(data),
@@ -152,7 +187,7 @@ def _read_with_arrow(
     except pa.ArrowInvalid:
         return None  # the plain reader reports the line
     blank = data.count(b"\n") + (not data.endswith(b"\n")) - int(header) != table.num_rows
-    return None if blank or not table.num_rows else {n: table.column(n).to_pylist() for n in names}
+    return None if blank or not table.num_rows else table
 
 
 def _iterate_rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -177,11 +212,18 @@ def _iterate_rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[st
         ) from None
 
 
-def _format_ids(ids: Ids, what: str, group: I8 | None) -> list[str]:
+def _encode_ids(ids: Ids, what: str, group: I8 | None, delimiter: str) -> Ids:
+    """Ids as cells in one UTF-8 buffer."""
+    if ids.integers is not None and delimiter not in _NUMBER_CHARACTERS:
+        return encode_integers(ids.integers)
+    if ids.buffer is not None and ids.offsets is not None and (np.diff(ids.offsets) > 0).all():
+        raw = ids.buffer[ids.offsets[0] : ids.offsets[-1]].tobytes()
+        if not any(mark in raw for mark in (b"\0", b"\r", b"\n", b'"', delimiter.encode())):
+            return ids
     texts = format_ids(ids, what, "csv", group)
     for value in texts:
         if "\0" in value or "\r" in value:
             raise InputError(
                 f"the {what} id {value!r} cannot be written as csv", remedy="rename it, or write jsonl"
             )
-    return texts
+    return _quote_texts(texts, delimiter)

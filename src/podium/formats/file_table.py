@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,36 @@ from podium.formats.text_lines import parse_number
 from podium.kernels.dispatch import B1, F8, I8
 from podium.storage.files import Source
 
-__all__ = ["FileTable", "parse_all_numbers"]
+__all__ = ["FileTable", "SelectedColumns", "parse_all_numbers"]
 
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
+
+
+class SelectedColumns(Mapping[str, Sequence[Any]]):
+    """The same rows of several columns, each selected when it is first read, after columns that are complete."""
+
+    def __init__(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        names: Iterable[str],
+        rows: Sequence[int],
+        complete: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        self._columns, self._rows = columns, rows
+        self._read = dict(complete or {})
+        self._names = (*self._read, *names)
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        if name not in self._read:
+            cells = self._columns[name]
+            self._read[name] = [cells[row] for row in self._rows]
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @dataclass(frozen=True)
@@ -27,7 +54,7 @@ class FileTable:
     columns: Mapping[str, Sequence[Any]]
     lines: Sequence[int]
     missing: frozenset[str]
-    called: str = ""  # the name of the expert if the file has no expert column
+    expert_name: str = ""  # the name of the expert if the file has no expert column
     elements: bool = False  # whether `lines` are element numbers of an array, whose elements may share a line
 
     def __len__(self) -> int:
@@ -81,7 +108,7 @@ class FileTable:
     def select_rows(self, rows: I8) -> FileTable:
         """Some of the rows."""
         where = rows.tolist()
-        columns = {name: [cells[k] for k in where] for name, cells in self.columns.items()}
+        columns = SelectedColumns(self.columns, self.columns, where)
         return replace(self, columns=columns, lines=[self.lines[k] for k in where])
 
     def read_numbers_or_nan(self, name: str, role: str) -> F8:

@@ -18,7 +18,7 @@ from podium.data.ids import CodedColumn, Ids, code_ids
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
 from podium.formats.base import Content, Format
-from podium.formats.letor_cells import BLOCK, LAST_COLUMN, LetorCells, is_worth_compiling, parse_cells
+from podium.formats.letor_cells import BLOCK, LAST_COLUMN, LetorCells, parse_cells
 from podium.formats.text_ids import format_plain_ids
 from podium.formats.text_lines import ParsedLines, parse_field, quote_bytes
 from podium.kernels.dispatch import F8, I4, I8
@@ -180,7 +180,6 @@ class _LetorRows(ParsedLines):
 
 def _parse_rows(sources: Sequence[Source]) -> _LetorRows:
     rows = _LetorRows(sources)
-    compiled = is_worth_compiling(sum(len(s.view) for s in sources))
     for index, source in enumerate(sources):
         seen: dict[str, int] = defaultdict(int)
         waiting: list[bytes] = []
@@ -200,22 +199,22 @@ def _parse_rows(sources: Sequence[Source]) -> _LetorRows:
             rows.add(index, line, query, item, label)
             waiting.append(fields[2] if len(fields) > 2 else b"")
             if len(waiting) == BLOCK:
-                _add_block(rows, waiting, compiled)
+                _add_block(rows, waiting)
                 waiting = []
-        _add_block(rows, waiting, compiled)
+        _add_block(rows, waiting)
     if not rows.query:
         raise sources[0].error("there are no rows, only comments")
     return rows
 
 
-def _add_block(rows: _LetorRows, lines: list[bytes], compiled: bool) -> None:
+def _add_block(rows: _LetorRows, lines: list[bytes]) -> None:
     first = len(rows.line) - len(lines)
 
     def cell_error(k: int, problem: str, remedy: str) -> InputError:
         source, line = rows.origin(first + k)
         return InputError(problem, source=source, line=line, remedy=remedy)
 
-    rows.blocks.append(parse_cells(lines, cell_error, compiled=compiled))
+    rows.blocks.append(parse_cells(lines, cell_error))
 
 
 def _build_preferences(

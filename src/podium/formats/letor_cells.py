@@ -10,9 +10,9 @@ import numpy as np
 from podium.core.errors import InputError
 from podium.formats.text_lines import parse_number, quote_bytes
 from podium.kernels import text_columns
-from podium.kernels.dispatch import F8, I4, I8, is_large
+from podium.kernels.dispatch import F8, I4, I8
 
-__all__ = ["BLOCK", "LAST_COLUMN", "LetorCells", "is_worth_compiling", "parse_cells"]
+__all__ = ["BLOCK", "LAST_COLUMN", "LetorCells", "parse_cells", "parse_cells_by_line"]
 
 BLOCK = 20_000  # lines
 LAST_COLUMN = text_columns.LAST_COLUMN
@@ -32,17 +32,14 @@ class LetorCells(NamedTuple):
         return np.repeat(np.arange(len(self.widths)), self.widths)
 
 
-def is_worth_compiling(size: int) -> bool:
-    """Whether this many bytes have enough cells for the compiled parser to pay off."""
-    return is_large(size // 8)
-
-
-def parse_cells(lines: Sequence[bytes], complaint: CellError, *, compiled: bool) -> LetorCells:
+def parse_cells(lines: Sequence[bytes], complaint: CellError) -> LetorCells:
     """All cells of a block of lines (without label, qid and comment)."""
-    if compiled:
-        cells = text_columns.parse_cells(np.frombuffer(b"\n".join(lines), np.uint8), len(lines))
-        if cells is not None:
-            return LetorCells(*cells)
+    cells = text_columns.parse_cells(np.frombuffer(b"\n".join(lines), np.uint8), len(lines))
+    return parse_cells_by_line(lines, complaint) if cells is None else LetorCells(*cells)
+
+
+def parse_cells_by_line(lines: Sequence[bytes], complaint: CellError) -> LetorCells:
+    """The same for cells that the kernel does not read: it raises the error, or parses unusual numbers."""
     widths = np.empty(len(lines), np.int64)
     columns: list[int] = []
     values: list[float] = []

@@ -3,62 +3,19 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterator, Sequence
 
 from podium.core.errors import InputError, Option, ParameterError
+from podium.core.optional import require_module
 from podium.data.frames import comparisons_frame, labels_frame, lists_frame
+from podium.formats.arrow_table import ArrowColumns, ArrowTable
 from podium.formats.base import Content
 from podium.formats.file_table import FileTable
 from podium.formats.table_format import TableFormat
 from podium.formats.table_writing import WritableKind, resolve_kind
-from podium.kernels.dispatch import F8
 from podium.storage.files import Source
 
 __all__ = ["Parquet"]
-
-
-class _ArrowColumns(Mapping[str, list[Any]]):
-    """The columns of an Arrow table, converted to Python values on demand."""
-
-    def __init__(self, table: Any) -> None:
-        self._table, self._made = table, dict[str, list[Any]]()
-
-    def __getitem__(self, name: str) -> list[Any]:
-        if name not in self._made:
-            self._made[name] = self._table.column(name).to_pylist()
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._table.column_names)
-
-    def __len__(self) -> int:
-        return len(self._table.column_names)
-
-    def read_numbers(self, name: str) -> F8 | None:
-        """A numeric column as an array, NaN for missing values; None for other columns."""
-        import pyarrow as pa
-
-        column, kind = self._table.column(name), pa.types
-        if not (kind.is_integer(column.type) or kind.is_float32(column.type) or kind.is_float64(column.type)):
-            return None
-        return np.asarray(column.to_numpy(), np.float64)
-
-
-@dataclass(frozen=True)
-class _ArrowTable(FileTable):
-    """A table with typed columns: feature matrices are read without one Python object per number."""
-
-    arrow: _ArrowColumns | None = None
-
-    def read_numbers_or_nan(self, name: str, role: str) -> F8:
-        numbers = None if self.missing or self.arrow is None else self.arrow.read_numbers(name)
-        if numbers is None or np.isinf(numbers).any():
-            return super().read_numbers_or_nan(name, role)
-        return numbers
 
 
 class Parquet(TableFormat):
@@ -66,10 +23,8 @@ class Parquet(TableFormat):
 
     name = "parquet"
     suffixes = (".parquet", ".pq")
+    signature = rb"PAR1"
     summary = "Parquet with named columns: lists, ratings, votes, labels"
-
-    def sniff(self, head: bytes) -> float:
-        return 1.0 if head.startswith(b"PAR1") else 0.0
 
     def read_table(
         self, source: Source, columns: Sequence[str] | None, delimiter: str | None, missing: frozenset[str]
@@ -81,8 +36,8 @@ class Parquet(TableFormat):
                 Option("delimiter"),
                 " apply to csv; a Parquet file names its own columns",
             )
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        pa = require_module("pyarrow")
+        pq = require_module("pyarrow.parquet")
 
         if not source.raw:
             raise source.error("the file is empty")
@@ -99,11 +54,11 @@ class Parquet(TableFormat):
             raise source.error(f"two columns are named {twice!r}", None, "rename one")
         if not table.num_rows:
             raise source.error("there are no rows")
-        arrow_columns = _ArrowColumns(table)
-        return _ArrowTable(source, arrow_columns, range(1, table.num_rows + 1), missing, arrow=arrow_columns)
+        arrow_columns = ArrowColumns(table)
+        return ArrowTable(source, arrow_columns, range(1, table.num_rows + 1), missing, arrow=arrow_columns)
 
     def write(self, content: Content, *, kind: WritableKind | str = "auto") -> Iterator[bytes]:
-        import pyarrow.parquet as pq
+        pq = require_module("pyarrow.parquet")
 
         kind = resolve_kind(content, kind, self)
         if kind == "labels":

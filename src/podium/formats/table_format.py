@@ -98,7 +98,7 @@ class TableFormat(Format):
         codes = parse_winner_codes(winner_codes)
         contents, unnamed = [], []
         for source, name in zip(sources, derive_expert_names(sources), strict=True):
-            table = replace(self.read_table(source, columns, delimiter, marks), called=name)
+            table = replace(self.read_table(source, columns, delimiter, marks), expert_name=name)
             roles = assign_roles(list(table.columns), role_columns, source.name)
             if self_votes == "skip":
                 table = _skip_self_votes(table, roles)
@@ -119,8 +119,8 @@ def _warn_of_ignored(
 ) -> None:
     read = VOTE_ROLES if votes else (*LIST_ROLES, "grade")
     used = {role: name for role, name in roles.items() if role in (*read, "seconds")}
-    settled = [role for role, name in role_columns.items() if name is not None]
-    warn_of_ignored_columns(TableReading(table.columns, used, settled, table.source.name))
+    decided_roles = [role for role, name in role_columns.items() if name is not None]
+    warn_of_ignored_columns(TableReading(table.columns, used, decided_roles, table.source.name))
 
 
 def _read_content(
@@ -228,9 +228,9 @@ def _columns_error(table: FileTable, problem: str) -> InputError:
 def _read_query_and_expert(table: FileTable, roles: dict[str, str]) -> tuple[CodedColumn, CodedColumn]:
     """The query and expert columns, or one query or expert for all rows."""
     n = len(table)
-    nobody = {"query": "all", "expert": table.called}
+    defaults = {"query": "all", "expert": table.expert_name}
     columns = []
-    for role, name in nobody.items():
+    for role, name in defaults.items():
         if role in roles:
             columns.append(table.read_ids(roles[role], role))
         else:
@@ -281,7 +281,7 @@ def read_features(table: FileTable, roles: Mapping[str, str], query: CodedColumn
 
 
 def _read_seconds(table: FileTable, roles: dict[str, str], expert: CodedColumn) -> dict[Id, F8] | None:
-    """The duration of each expert's judgments; cells without a number are skipped."""
+    """The duration of each expert's judgements; cells without a number are skipped."""
     if "seconds" not in roles:
         return None
     cells = table.columns[roles["seconds"]]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from podium.core.errors import InputError
 from podium.data.building.validate import check_choice
-from podium.data.ids import Id, Ids
+from podium.data.ids import CodedColumn, Id
 from podium.data.preferences import Preferences
 from podium.formats.base import Content, Format
 from podium.formats.text_ids import refuse_surrogates
-from podium.kernels.dispatch import I8
+from podium.kernels import text_rows
 
-__all__ = ["WritableKind", "build_columns", "iterate_lists", "resolve_kind"]
+__all__ = ["CellColumn", "WritableKind", "build_columns", "format_rows", "iterate_lists", "resolve_kind"]
 
 WritableKind = Literal["lists", "votes", "labels"]
-EncodeIds = Callable[[Ids, str, I8 | None], list[Any]]  # ids, their role, and the query of each item
+CellColumn = CodedColumn | npt.NDArray[Any]  # ids, or numbers
+_BLOCK = 50_000  # rows that are formatted at once
 
 
 def resolve_kind(content: Content, kind: str, format: Format) -> str:
@@ -44,32 +46,57 @@ def resolve_kind(content: Content, kind: str, format: Format) -> str:
     return kind
 
 
-def build_columns(content: Content, kind: str, encode: EncodeIds) -> Mapping[str, list[Any]]:
-    """The rows of the lists, votes or labels as named columns."""
+def build_columns(content: Content, kind: str) -> dict[str, CellColumn]:
+    """The rows of the lists, votes or labels as named columns: coded ids, or numbers."""
     held = content.labels if kind == "labels" else content.preferences
     assert held is not None
     index, p, labels = held.index, content.preferences, content.labels
-    codes: dict[str, Any] = {}  # of ids: queries, experts or items
-    values: dict[str, Any] = {}
     if kind == "labels" and labels is not None:
         judged = np.flatnonzero(~np.isnan(labels.grades))
-        codes = {"query": index.query_of_slot[judged], "item": judged}
-        values = {"grade": labels.grades[judged]}
-    elif kind == "votes" and p is not None:
+        query = CodedColumn(index.query_of_slot[judged], index.queries)
+        return {"query": query, "item": CodedColumn(judged, index.items), "grade": labels.grades[judged]}
+    assert p is not None
+    if kind == "votes":
         v = p.comparisons
-        codes = {"query": v.query_of_row, "expert": v.expert, "winner": v.winner, "loser": v.loser}
-        values = {"tie": v.tie, "weight": v.weight}
-    elif p is not None:
-        t = p.lists
-        codes = {"query": t.query_of_list[t.list_of_row], "expert": t.expert[t.list_of_row], "item": t.item}
-        values = {"rank": t.rank} if t.score is None else {"rank": t.rank, "score": t.score}
-    ids = {"query": encode(index.queries, "query", None)}
-    if p is not None and "expert" in codes:
-        ids["expert"] = encode(p.experts, "expert", None)
-    items = encode(index.items, "item", index.query_of_slot)
-    return {role: [ids.get(role, items)[c] for c in column.tolist()] for role, column in codes.items()} | {
-        name: column.tolist() for name, column in values.items()
+        return {
+            "query": CodedColumn(v.query_of_row, index.queries),
+            "expert": CodedColumn(v.expert.astype(np.int64), p.experts),
+            "winner": CodedColumn(v.winner.astype(np.int64), index.items),
+            "loser": CodedColumn(v.loser.astype(np.int64), index.items),
+            "tie": v.tie,
+            "weight": v.weight,
+        }
+    t = p.lists
+    lists: dict[str, CellColumn] = {
+        "query": CodedColumn(t.query_of_list[t.list_of_row], index.queries),
+        "expert": CodedColumn(t.expert[t.list_of_row].astype(np.int64), p.experts),
+        "item": CodedColumn(t.item.astype(np.int64), index.items),
+        "rank": t.rank,
     }
+    return lists if t.score is None else {**lists, "score": t.score}
+
+
+def format_rows(
+    columns: Sequence[CellColumn], separator: str, *, nan_is_empty: bool = False
+) -> Iterator[bytes]:
+    """Lines of cells in blocks: ids, which are in a UTF-8 buffer, integers as digits, floats as `repr` writes them."""
+    first = columns[0]
+    rows = len(first.codes if isinstance(first, CodedColumn) else first)
+    for begin in range(0, rows, _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        yield text_rows.join_cells([_cut_cells(c, block, nan_is_empty) for c in columns], separator.encode())
+
+
+def _cut_cells(column: CellColumn, block: slice, nan_is_empty: bool) -> text_rows.TextCells:
+    if not isinstance(column, CodedColumn):
+        values = column[block]
+        if values.dtype.kind == "f":
+            return text_rows.format_floats(values, nan_is_empty=nan_is_empty)
+        return text_rows.format_integers(values)
+    codes, ids = column.codes[block], column.ids
+    assert ids.buffer is not None
+    assert ids.offsets is not None
+    return text_rows.TextCells(ids.buffer, ids.offsets, codes)
 
 
 def iterate_lists(p: Preferences) -> Iterator[tuple[Id, Id, list[Id], list[int], list[float] | None]]:

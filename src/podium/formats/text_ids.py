@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from podium.core.errors import InputError
 from podium.data.ids import Ids
+from podium.kernels import text_rows
 from podium.kernels.dispatch import I8
 
-__all__ = ["format_ids", "format_plain_ids", "refuse_surrogates"]
+__all__ = [
+    "encode_integers",
+    "encode_plain_ids",
+    "format_ids",
+    "format_plain_ids",
+    "refuse_surrogates",
+    "refuse_surrogates_in",
+]
 
+_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LAST_BLANK = 32  # the code of the space; tabs, line ends, NUL and other controls are below it
 _SPACE = re.compile(r"[ \t\n\r\v\f]")
 
 
@@ -49,6 +64,25 @@ def format_plain_ids(ids: Ids, what: str, format: str, group: I8 | None = None) 
     return texts
 
 
+def encode_plain_ids(ids: Ids, what: str, format: str, group: I8 | None = None) -> Ids:
+    """The texts of `format_plain_ids` in one UTF-8 buffer."""
+    if ids.buffer is not None and ids.offsets is not None:
+        used = ids.buffer[ids.offsets[0] : ids.offsets[-1]]
+        if (np.diff(ids.offsets) > 0).all() and not (used <= _LAST_BLANK).any():
+            return ids
+    if ids.integers is not None:
+        return encode_integers(ids.integers)
+    text = Ids(format_plain_ids(ids, what, format, group)).as_text
+    assert text is not None
+    return text
+
+
+def encode_integers(values: I8) -> Ids:
+    """Integers as digits, in one buffer."""
+    cells = text_rows.format_integers(values)
+    return Ids.from_text(cells.data, cells.offsets)
+
+
 def refuse_surrogates(ids: Ids, what: str, format: str) -> None:
     """Reject ids that UTF-8 cannot encode, for formats that store any other text, and numbers."""
     if ids.is_text or ids.integers is not None:
@@ -68,3 +102,15 @@ def _is_encodable(text: str) -> bool:
     except UnicodeEncodeError:  # lone surrogates
         return False
     return True
+
+
+def refuse_surrogates_in(value: Any, text: bytes, error: Callable[[str, str], InputError]) -> None:
+    """Reject JSON with an unpaired surrogate, such as "\\ud800", which is not a character."""
+    if _ESCAPE.search(text) is None:
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as found:
+        half = found.object[found.start]
+        problem = f"the text contains {half!r}, an unpaired surrogate, which is not a character"
+        raise error(problem, "write the character itself, or both halves") from None

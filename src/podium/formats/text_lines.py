@@ -1,4 +1,4 @@
-"""Whitespace-separated lines read in plain Python: small files, and the error messages for large ones."""
+"""Whitespace-separated lines read in plain Python: the error messages, and what the kernels leave to it."""
 
 from __future__ import annotations
 

@@ -13,12 +13,13 @@ from podium.data.building.validate import Duplicates, check_choice
 from podium.data.ids import CodedColumn, Ids, code_ids
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences, Unlisted
-from podium.formats import trec_large
+from podium.formats import trec_columns
 from podium.formats.base import Content, Format
-from podium.formats.text_ids import format_plain_ids
+from podium.formats.table_writing import CellColumn, format_rows
+from podium.formats.text_ids import encode_plain_ids
 from podium.formats.text_lines import QRELS, RUN, parse_lines
 from podium.kernels import segments
-from podium.kernels.dispatch import B1, F8, I4, I8, is_large
+from podium.kernels.dispatch import B1, F8, I4, I8
 from podium.storage.files import Source, derive_distinct_names
 
 __all__ = ["Qrels", "TrecRun"]
@@ -60,10 +61,8 @@ class TrecRun(Format):
         check_choice("order", by, ("auto", "rank", "score"))
         check_choice("expert", expert, ("tag", "file"))
         names = Ids(derive_distinct_names(sources)) if expert == "file" else None
-        reading = None
-        if duplicates == "error" and is_large(sum(s.estimated_rows for s in sources)):
-            reading = trec_large.read_runs(sources, by, names)
-        preferences, changed = reading or _read_small_runs(sources, by, names, duplicates)
+        reading = trec_columns.read_runs(sources, by, names) if duplicates == "error" else None
+        preferences, changed = reading or _read_runs_by_line(sources, by, names, duplicates)
         if order is None:
             _warn_of_disagreement(changed, sources)
         return Content(preferences=preferences.with_unlisted(unlisted))
@@ -74,38 +73,30 @@ class TrecRun(Format):
             raise InputError(
                 "there are no lists to write", remedy="TREC runs store rankings; write labels as qrels"
             )
-        unranked = len(p.index.items) - len(np.unique(p.lists.item))
+        unranked = len(p.index.items) - np.count_nonzero(np.bincount(p.lists.item))
         self.warn_of_omitted(
             labels=content.labels,
             features=content.features,
             comparisons=len(p.comparisons),
             items_nobody_ranks=unranked,
         )
-        queries, experts = (
-            format_plain_ids(p.queries, "query", self.name),
-            format_plain_ids(p.experts, "expert", self.name),
-        )
-        items = format_plain_ids(p.index.items, "item", self.name, p.index.query_of_slot)
-        return self._format_lines(p, queries, experts, items)
-
-    def _format_lines(
-        self, p: Preferences, queries: list[str], experts: list[str], items: list[str]
-    ) -> Iterator[bytes]:
-        t, scores = p.lists, p.lists.fill_scores(p.index.sizes)
-        for begin in range(0, len(t), 2000):
-            lines = []
-            for k in range(begin, min(begin + 2000, len(t))):
-                a, b = int(t.starts[k]), int(t.starts[k + 1])
-                query, expert = queries[int(t.query_of_list[k])], experts[int(t.expert[k])]
-                for i, r, s in zip(
-                    t.item[a:b].tolist(), t.rank[a:b].tolist(), scores[a:b].tolist(), strict=True
-                ):
-                    lines.append(f"{query} Q0 {items[i]} {r} {s!r} {expert}\n")
-            yield "".join(lines).encode()
+        t = p.lists
+        queries = encode_plain_ids(p.queries, "query", self.name)
+        experts = encode_plain_ids(p.experts, "expert", self.name)
+        items = encode_plain_ids(p.index.items, "item", self.name, p.index.query_of_slot)
+        columns: list[CellColumn] = [
+            CodedColumn(t.query_of_list[t.list_of_row], queries),
+            _repeat_text("Q0", t.rows),
+            CodedColumn(t.item.astype(np.int64), items),
+            t.rank,
+            t.fill_scores(p.index.sizes),
+            CodedColumn(t.expert[t.list_of_row].astype(np.int64), experts),
+        ]
+        return format_rows(columns, " ")
 
 
 class Qrels(Format):
-    """TREC relevance judgments; ids are strings, grades are numbers and may be negative."""
+    """TREC relevance judgements; ids are strings, grades are numbers and may be negative."""
 
     name = "qrels"
     holds = frozenset({"labels"})
@@ -117,12 +108,8 @@ class Qrels(Format):
         return 0.9 if lines and all(len(f) == 4 and _is_number(f[3]) for f in lines) else 0.0
 
     def read(self, sources: Sequence[Source]) -> Content:
-        if is_large(sum(s.estimated_rows for s in sources)):
-            labels = trec_large.read_qrels(sources)
-            if labels is not None:
-                return Content(labels=labels)
-        rows = parse_lines(sources, QRELS)
-        return Content(labels=Labels.from_rows(rows.query, rows.item, rows.score, origin=rows.origin))
+        labels = trec_columns.read_qrels(sources)
+        return Content(labels=_read_qrels_by_line(sources) if labels is None else labels)
 
     def write(self, content: Content) -> Iterator[bytes]:
         labels = content.labels
@@ -132,24 +119,36 @@ class Qrels(Format):
         self.warn_of_omitted(
             preferences=content.preferences, features=content.features, unjudged_items=unjudged
         )
-        queries = format_plain_ids(labels.queries, "query", self.name)
-        items = format_plain_ids(labels.index.items, "item", self.name, labels.index.query_of_slot)
-        return self._format_lines(labels, queries, items)
+        queries = encode_plain_ids(labels.queries, "query", self.name)
+        items = encode_plain_ids(labels.index.items, "item", self.name, labels.index.query_of_slot)
+        judged = np.flatnonzero(~np.isnan(labels.grades))
+        columns = [
+            CodedColumn(labels.index.query_of_slot[judged], queries),
+            _repeat_text("0", len(judged)),
+            CodedColumn(judged, items),
+            _code_grades(labels.grades[judged]),
+        ]
+        return format_rows(columns, " ")
 
-    def _format_lines(self, labels: Labels, queries: list[str], items: list[str]) -> Iterator[bytes]:
-        grades, query_of = labels.grades.tolist(), labels.index.query_of_slot.tolist()
-        for begin in range(0, len(items), 100_000):
-            block = range(begin, min(begin + 100_000, len(items)))
-            lines = [
-                f"{queries[query_of[k]]} 0 {items[k]} {_format_grade(grades[k])}\n"
-                for k in block
-                if grades[k] == grades[k]
-            ]
-            yield "".join(lines).encode()
+
+def _code_grades(grades: F8) -> CodedColumn:
+    """Grades as text; whole numbers have no decimal point."""
+    distinct, codes = np.unique(grades, return_inverse=True)
+    text = Ids([_format_grade(grade) for grade in distinct.tolist()]).as_text
+    assert text is not None
+    return CodedColumn(codes, text)
 
 
 def _format_grade(value: float) -> str:
     return repr(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+
+
+def _repeat_text(text: str, rows: int) -> CodedColumn:
+    """A column with the same text in every row."""
+    return CodedColumn(
+        np.zeros(rows, np.int64),
+        Ids.from_text(np.frombuffer(text.encode(), np.uint8), np.array([0, len(text)])),
+    )
 
 
 def _is_number(token: bytes) -> bool:
@@ -160,7 +159,12 @@ def _is_number(token: bytes) -> bool:
     return True
 
 
-def _read_small_runs(
+def _read_qrels_by_line(sources: Sequence[Source]) -> Labels:
+    rows = parse_lines(sources, QRELS)
+    return Labels.from_rows(rows.query, rows.item, rows.score, origin=rows.origin)
+
+
+def _read_runs_by_line(
     sources: Sequence[Source], order: RunOrder, names: Ids | None, duplicates: Duplicates
 ) -> tuple[Preferences, I8]:
     """Preferences, and the file of each list that is ranked by score instead of its ranks."""
@@ -170,7 +174,7 @@ def _read_small_runs(
     experts = code_ids(rows.expert, "expert") if names is None else CodedColumn(file, names)
     key = query.codes * max(len(experts.ids), 1) + experts.codes
     if len(sources) > 1:
-        trec_large.refuse_same_run_twice(key, file, sources, query.ids, experts.ids)
+        trec_columns.refuse_same_run_twice(key, file, sources, query.ids, experts.ids)
     score, rank, changed = np.array(rows.score), None, np.zeros(0, np.int64)
     if order != "score":
         rank = np.array(rows.rank, np.int32)
@@ -189,7 +193,9 @@ def _rerank_by_score(key: I8, rank: I4, score: F8) -> tuple[I4, I8]:
     k, r, s = key[order], rank[order], score[order]
     same = k[1:] == k[:-1]
     step = same & ((s[1:] > s[:-1]) | ((r[1:] == r[:-1]) & (s[1:] != s[:-1])))
-    bad = np.unique(np.concatenate((k[1:][step], k[r < 1])))
+    bad = np.concatenate((k[1:][step], k[r < 1]))
+    if not len(bad):
+        return rank, np.zeros(0, np.int64)
     wrong: B1 = np.isin(key, bad)
     at = np.flatnonzero(wrong)
     at = at[np.lexsort((-score[at], key[at]))]
@@ -200,10 +206,10 @@ def _rerank_by_score(key: I8, rank: I4, score: F8) -> tuple[I4, I8]:
 
 def _warn_of_disagreement(file_of_list: I8, sources: Sequence[Source]) -> None:
     """Warn how many lists of which files are ranked by score, given the file of each list."""
-    lists, files = len(file_of_list), np.unique(file_of_list)
+    lists, files = len(file_of_list), sorted(set(file_of_list.tolist()))
     if not lists:
         return
-    where = sources[int(files[0])].name
+    where = sources[files[0]].name
     if len(files) > 1:
         where += f" and {len(files) - 1} more of the {len(sources)} files"
     warning = PodiumWarning(

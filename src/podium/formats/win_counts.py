@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,8 +12,7 @@ from podium.core.errors import InputError
 from podium.data.ids import CodedColumn, Ids, code_ids
 from podium.data.preferences import Preferences
 from podium.formats.base import Content, Format, merge_contents
-from podium.formats.jsonl import refuse_surrogates_in
-from podium.formats.text_ids import refuse_surrogates
+from podium.formats.text_ids import refuse_surrogates, refuse_surrogates_in
 from podium.kernels.contest_counts import orient_votes
 from podium.kernels.grouping import sum_rows
 from podium.storage.files import Source, derive_distinct_names
@@ -33,10 +31,8 @@ class WinCounts(Format):
     name = "counts"
     holds = frozenset({"votes"})
     suffixes = (".json",)
+    signature = rb'\s*\{\s*"(models|X|Y)"\s*:\s*\['
     summary = "JSON counts of wins, losses and ties between items (models, X, Y)"
-
-    def sniff(self, head: bytes) -> float:
-        return 1.0 if re.match(rb'\s*\{\s*"(models|X|Y)"\s*:\s*\[', head) else 0.0
 
     def read(self, sources: Sequence[Source]) -> Content:
         names = derive_distinct_names(sources)

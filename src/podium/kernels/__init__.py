@@ -1,5 +1,5 @@
-"""Numerical kernels: arrays in, arrays out. Only this package imports numba, and only for large inputs.
+"""Numerical kernels: arrays in, arrays out. Only this package imports the compiled loops in `podium._core`.
 
-Every function has a numpy body for small inputs, which avoids waiting for the compiler, and passes inputs of
-at least `SMALL` rows to its compiled twin in `podium.kernels.compiled`. Both are tested against plain loops.
+A function here checks nothing: it allocates the output, splits the work into ranges of queries, and calls a
+compiled kernel. `tests/reference` holds numpy expressions and plain loops that the kernels are tested against.
 """

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium._core import annotator_em as core
 from podium.kernels import contest_counts, segments
-from podium.kernels.dispatch import F8, I4, I8, is_large, run_in_threads
+from podium.kernels.dispatch import F8, I4, I8, run_in_threads
 from podium.kernels.grouping import number_rows, sum_rows
 from podium.kernels.pairwise_votes import Votes
 
@@ -159,23 +160,16 @@ def estimate_pair_truths(
 
 def sum_agreement(given: AnnotatorVotes, coins: AccuracyModel, truth: F8) -> tuple[F8, F8]:
     """By coin, the weight of the votes that agree and that disagree with the truths (by pair)."""
-    q, n = truth[given.pair], len(coins.weight)
-    return tuple(  # type: ignore[return-value]
-        np.bincount(coins.first, a * q, n) + np.bincount(coins.second, b * (1 - q), n)
-        for a, b in ((given.won, given.lost), (given.lost, given.won))
-    )
+    right, wrong = np.zeros(len(coins.right)), np.zeros(len(coins.right))
+    columns = (given.pair, coins.first, coins.second, given.won, given.lost)
+    core.sum_agreement(*columns, truth, right, wrong)
+    return right, wrong
 
 
 def _compute_accuracy_odds(given: AnnotatorVotes, coins: AccuracyModel, truth: F8) -> F8:
     """Log odds of a right vote for every coin, given the truths."""
-    if is_large(2 * len(given.pair)):
-        from podium.kernels.compiled.annotator_em import sum_agreement as kernel
-
-        right, wrong = coins.right.copy(), coins.wrong.copy()
-        kernel(given.pair, coins.first, coins.second, given.won, given.lost, truth, right, wrong)
-    else:
-        right, wrong = sum_agreement(given, coins, truth)
-        right, wrong = right + coins.right, wrong + coins.wrong
+    right, wrong = sum_agreement(given, coins, truth)
+    right, wrong = right + coins.right, wrong + coins.wrong
     return np.asarray(np.log(right / wrong), np.float64)
 
 
@@ -191,18 +185,10 @@ def _update_pair_truths(given: AnnotatorVotes, coins: AccuracyModel, x: F8) -> t
 def _sum_evidence(given: AnnotatorVotes, coins: AccuracyModel, right: F8, wrong: F8) -> tuple[F8, F8]:
     """By pair, the log likelihood of the votes if the first item is better, and if the second is."""
     pairs = len(given.first)
-    if is_large(2 * len(given.pair)):
-        from podium.kernels.compiled.annotator_em import sum_evidence as kernel
-
-        out = np.zeros((2, pairs))
-        kernel(given.pair, coins.first, coins.second, given.won, given.lost, right, wrong, out[0], out[1])
-        return out[0], out[1]
-    won, lost = given.won, given.lost
-    rows = (
-        won * right[coins.first] + lost * wrong[coins.first],
-        won * wrong[coins.second] + lost * right[coins.second],
-    )
-    return tuple(np.bincount(given.pair, row, pairs) for row in rows)  # type: ignore[return-value]
+    out = np.zeros((2, pairs))
+    columns = (given.pair, coins.first, coins.second, given.won, given.lost)
+    core.sum_evidence(*columns, right, wrong, out[0], out[1])
+    return out[0], out[1]
 
 
 def _logistic(x: F8) -> F8:
@@ -250,12 +236,7 @@ def _logsumexp(x: F8) -> F8:
 def _estimate_tables(given: Ratings, truth: F8, rated: I8) -> F8:
     """The most likely tables and frequencies given the items' levels, as logs in one row."""
     counts = given.prior.copy()
-    if is_large(given.prior.shape[1] * len(given.item)):
-        from podium.kernels.compiled.annotator_em import count_ratings as kernel
-
-        kernel(given.item, given.group, given.level, truth, counts)
-    else:
-        np.add.at(counts.transpose(0, 2, 1), (given.group, given.level), truth[given.item])
+    core.count_ratings(given.item, given.group, given.level, truth, counts)
     share = truth[rated].sum(axis=0) + 1.0
     logs = np.log(counts) - np.log(counts.sum(axis=-1, keepdims=True))
     return np.concatenate((logs.ravel(), np.log(share / share.sum())))
@@ -265,13 +246,7 @@ def _update_class_truths(given: Ratings, rated: I8, x: F8) -> tuple[F8, float, F
     """New tables and frequencies, the objective at the old ones, and the level probabilities of each item."""
     table, share = _unpack_tables(given, x)
     odds = np.repeat(share[None, :], given.items, axis=0)
-    if is_large(len(share) * len(given.item)):
-        from podium.kernels.compiled.annotator_em import sum_rating_evidence as kernel
-
-        kernel(given.item, given.group, given.level, given.weight, table, odds)
-    else:
-        says = table.transpose(0, 2, 1)[given.group, given.level] * given.weight[given.group][:, None]
-        np.add.at(odds, given.item, says)
+    core.sum_rating_evidence(given.item, given.group, given.level, given.weight, table, odds)
     total = _logsumexp(odds)
     value = total[rated].sum() + share.sum() + (given.weight * (given.prior * table).sum(axis=(1, 2))).sum()
     truth = np.exp(odds - total)
@@ -296,19 +271,6 @@ def compute_expected_elo(given: AnnotatorVotes, won: F8, lost: F8, k: float, rat
     parts = np.maximum(PARTS, np.ceil(rate * k * most)).astype(np.int64)
     ratings, pairs = np.zeros(slots), np.diff(given.pair_starts)
     work = segments.offsets(pairs * parts + 1)
-    if is_large(int(work[-1]) // 8):
-        from podium.kernels.compiled.annotator_em import compute_expected_elo as kernel
-
-        run_in_threads(
-            kernel, work, given.starts, given.pair_starts, *ends, won, lost, parts, k, rate, ratings
-        )
-        return ratings
-    for q in np.flatnonzero(pairs).tolist():
-        here = slice(*given.pair_starts[q : q + 2].tolist())
-        base, size = int(given.starts[q]), int(given.starts[q + 1] - given.starts[q])
-        i, j = given.first[here] - base, given.second[here] - base
-        r = ratings[base : base + size]
-        for _ in range(int(parts[q])):
-            gain = won[here] - met[here] * _logistic(rate * (r[i] - r[j]))
-            r += (np.bincount(i, gain, size) - np.bincount(j, gain, size)) * (k / parts[q])
+    given_columns = (given.starts, given.pair_starts, *ends, won, lost, parts, k, rate, ratings)
+    run_in_threads(core.compute_expected_elo, work, *given_columns)
     return ratings

@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from podium._core import bootstrap as core
 from podium.kernels.contest_counts import Contests
 from podium.kernels.contest_models import LOGIT
 from podium.kernels.contest_scores import ContestSolution, compute_hessian, fit_contests
-from podium.kernels.dispatch import B1, F8, I8, U1, is_large, run_in_threads
+from podium.kernels.dispatch import B1, F8, I8, THREAD_WORK, U1, run_in_threads
+from podium.kernels.distributions import log_gamma, poisson_cdf
 
 __all__ = [
     "Clusters",
@@ -32,8 +34,6 @@ __all__ = [
 U8 = npt.NDArray[np.uint64]
 
 GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
-BLOCK = 1 << 19  # cells of all rounds that numpy holds at once
-CELL = 20  # units of work (see `dispatch.SMALL`) per cell of a round in numpy, relative to loading numba
 STEPS, SHRINK = 25, 0.9  # maximum number of steps per round, and the required ratio of consecutive steps
 # largest count of equal votes in the table, its length, and the guides into it
 FEW, WIDE, GUIDES = (16, 64, 256)
@@ -74,23 +74,21 @@ class PoissonTables(NamedTuple):
 
 def build_poisson_tables(totals: F8, squares: F8 | None = None) -> PoissonTables:
     """Distributions for vote groups with these total weights and, unless all are 1, sums of squares."""
-    from scipy.special import gammaln, pdtr
-
     unit = np.ones(len(totals))
     if squares is not None:
         np.divide(squares, totals, out=unit, where=totals > 0)
     counts = totals / unit
 
     few = np.arange(FEW)[:, None]
-    table = pdtr(np.arange(WIDE), np.maximum(few, 1))
+    table = poisson_cdf(np.arange(WIDE), np.maximum(few, 1))
     table[0], table[:, -1] = 1.0, 1.0
     guide = np.array([np.searchsorted(row, np.arange(GUIDES) / GUIDES) for row in table], np.uint8)
     upto, peak = np.ones(len(counts)), np.ones(len(counts))
     many = np.flatnonzero(~_has_table(counts))
     mean, which = np.unique(counts[many], return_inverse=True)
     begin = np.floor(mean)
-    upto[many] = pdtr(begin, mean)[which]
-    peak[many] = np.exp(begin * np.log(mean) - mean - gammaln(begin + 1))[which]
+    upto[many] = poisson_cdf(begin, mean)[which]
+    peak[many] = np.exp(begin * np.log(mean) - mean - log_gamma(begin + 1))[which]
     return PoissonTables(counts, upto, peak, unit, table, guide)
 
 
@@ -185,24 +183,13 @@ def fit_resamples(
     done = np.zeros(rounds, np.bool_)
     key = derive_round_keys(seed, rounds)
     model = solution.model
-    cells = (
-        (3 * len(contests.first)) if isinstance(draw, PoissonTables) else len(draw.pair) + len(draw.starts)
-    )
     # the fixed matrix needs one component and the plain logistic model with a ridge; else refit below
     whole = bool(size) and not solution.component.any()
     if whole and model.kind == LOGIT and model.shape == 1 and contests.side is None:
         matrix = _center_inverse(inverse[:size, :size]) * np.sqrt(
             np.outer(*[_diagonal(contests, solution)] * 2)
         )
-        if is_large(CELL * rounds * cells):
-            _iterate_compiled(contests, model.half, model.l2, matrix, draw, key, tolerance, scores, done)
-        else:
-            for begin in range(0, rounds, max(1, BLOCK // max(cells, 1))):
-                part = slice(begin, begin + max(1, BLOCK // max(cells, 1)))
-                drawn = [resample_contests(contests, draw, key[r : r + 1]) for r in range(rounds)[part]]
-                scores[part], done[part] = _iterate_rounds(
-                    contests, model.half, model.l2, matrix, drawn, scores[part], tolerance
-                )
+        _iterate_rounds(contests, model.half, model.l2, matrix, draw, key, tolerance, scores, done)
     _refit_rounds(contests, solution, draw, key, tolerance, scores, np.flatnonzero(~done))
     return scores
 
@@ -220,58 +207,17 @@ def _diagonal(contests: Contests, solution: ContestSolution) -> F8:
 
 
 def _iterate_rounds(
-    contests: Contests, half: bool, l2: float, matrix: F8, drawn: list[Contests], scores: F8, tolerance: float
-) -> tuple[F8, B1]:
-    """Iterate some rounds at once: the final scores, and which rounds converged."""
-    from scipy.sparse import csr_array
-
-    size, pairs = scores.shape[1], np.arange(len(contests.first))
-    ends = np.concatenate((contests.first, contests.second)), np.concatenate((pairs, pairs))
-    signs = np.repeat((1.0, -1.0), len(pairs))
-    by_item = csr_array((signs, ends), shape=(size, len(pairs)))
-    both = abs(by_item)
-    tie = np.array([c.tied for c in drawn]) * (0.5 if half else 0.0)
-    won, lost = np.array([c.won for c in drawn]) + tie, np.array([c.lost for c in drawn]) + tie
-    scores, active, before = scores.copy(), np.arange(len(scores)), np.full(len(scores), np.inf)
-    done = np.zeros(len(scores), np.bool_)
-    for _ in range(STEPS):
-        x = scores[active]
-        gap = x[:, contests.first] - x[:, contests.second]
-        share = 1 / (1 + np.exp(-np.clip(gap, -500, 500)))
-        total = won[active] + lost[active]
-        # rescaling by the current diagonal adapts the fixed inverse to the resampled votes
-        scale = 1 / np.sqrt((both @ (total * share * (1 - share)).T).T + l2)
-        move = (((by_item @ (total * share - won[active]).T).T + l2 * x) * scale) @ matrix * scale
-        move -= move.mean(axis=1, keepdims=True)
-        longest = np.abs(move).max(axis=1, initial=0.0)
-        scores[active] = x - move
-        last = before[active]
-        # the geometric series of steps shrinking at the last observed ratio bounds the remaining distance
-        left = np.divide(
-            longest**2, last - longest, out=longest.copy(), where=np.isfinite(last) & (last > longest)
-        )
-        near = (longest <= tolerance) | (left <= tolerance)
-        done[active[near]] = True
-        before[active] = longest
-        active = active[~near & (longest <= SHRINK * last)]
-        if not len(active):
-            break
-    return scores, done
-
-
-def _iterate_compiled(
     contests: Contests, half: bool, l2: float, matrix: F8, draw: PoissonTables | Clusters, key: U8, tolerance: float,
     scores: F8, done: B1,
 ) -> None:  # fmt: skip
-    from podium.kernels.compiled import bootstrap as compiled
-
-    work = np.arange(len(done) + 1)
+    """Step from the solution to that of every round; marks the rounds that converged."""
+    work = np.arange(len(done) + 1) * (len(contests.first) + len(matrix) ** 2)
     met = (contests.first, contests.second, half, l2, matrix)
     stop = (tolerance, STEPS, SHRINK)
     if isinstance(draw, PoissonTables):
-        run_in_threads(compiled.fit_vote_resamples, work, *met, *draw, key, *stop, scores, done)
+        run_in_threads(core.fit_vote_resamples, work, *met, *draw, key, *stop, scores, done)
     else:
-        run_in_threads(compiled.fit_cluster_resamples, work, *met, *draw, key, *stop, scores, done)
+        run_in_threads(core.fit_cluster_resamples, work, *met, *draw, key, *stop, scores, done)
 
 
 def _refit_rounds(
@@ -291,7 +237,7 @@ def _refit_rounds(
                 resample_contests(contests, draw, key[r : r + 1]), solution, tolerance
             ).scores
 
-    run_in_threads(refit_range, np.arange(len(todo) + 1))
+    run_in_threads(refit_range, np.arange(len(todo) + 1) * THREAD_WORK)
 
 
 def refit_contests(contests: Contests, solution: ContestSolution, tolerance: float) -> ContestSolution:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.kernels import graphs
 from podium.kernels.dispatch import B1, I8
 from podium.kernels.pairwise_votes import Votes, count_items_above
 
@@ -27,30 +28,23 @@ class Connections(NamedTuple):
 
 def find_connections(votes: Votes) -> Connections:
     """Read all votes of positive weight; neighbors in a list suffice, and ties count both ways."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     slots = int(votes.slots[-1])
     upper, lower = (np.concatenate(sides) for sides in zip(*_collect_links(votes), strict=True))
-    graph = csr_array((np.ones(len(upper), np.int8), (upper, lower)), shape=(slots, slots))
     above, below = np.zeros(slots, np.bool_), np.zeros(slots, np.bool_)
     above[upper] = below[lower] = True
-    group, level = (
-        connected_components(graph, directed=True, connection=kind)[1].astype(np.int64)
-        for kind in ("weak", "strong")
-    )
-    return Connections(above, below, group, level)
+    group = graphs.label_weak_components(upper, lower, slots)
+    return Connections(above, below, group, graphs.label_strong_components(upper, lower, slots))
 
 
 def _collect_links(votes: Votes) -> list[tuple[I8, I8]]:
     """Pairs of slots, upper and lower, with the same connectivity as the votes."""
-    heard = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
+    counts = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
     above, upto = count_items_above(votes.starts, votes.rank)
     item, row = votes.item.astype(np.int64), np.arange(len(votes.item))
     base = np.repeat(votes.starts[:-1], np.diff(votes.starts))
     stop = np.repeat(votes.starts[1:], np.diff(votes.starts))
     head = base + above  # the first row of the same rank
-    tied, next_ = heard & (row != head), heard & (row == head) & (base + upto < stop)
+    tied, next_ = counts & (row != head), counts & (row == head) & (base + upto < stop)
     links = [
         (item[head[tied]], item[tied]),
         (item[tied], item[head[tied]]),
@@ -73,8 +67,8 @@ def _link_unlisted(votes: Votes, item: I8, head: I8) -> tuple[I8, I8]:
     where = np.full(len(votes.list_weight), -1)
     where[lists] = begin - votes.slots[query]
     offset = np.repeat(where, np.diff(votes.starts))
-    heard = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
-    free[(offset + item)[heard]] = False
+    counts = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
+    free[(offset + item)[counts]] = False
     slot = np.arange(len(free)) - np.repeat(begin - votes.slots[query], size)
     last = np.repeat(item[head[votes.starts[1:][lists] - 1]], size)
     return last[free], slot[free]

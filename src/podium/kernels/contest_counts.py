@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podium.kernels import segments
+from podium._core import contest_counts as core
+from podium.kernels import graphs, segments
 from podium.kernels.comparison_graph import find_connections
-from podium.kernels.dispatch import B1, F8, I4, I8, is_large, run_in_threads
+from podium.kernels.dispatch import B1, F8, I4, I8, run_in_threads
 from podium.kernels.grouping import sum_by_group, sum_rows
 from podium.kernels.pairwise_votes import Votes, count_items_above, select_queries, without_lists
 
@@ -161,8 +162,8 @@ def count_contests(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> C
     (1), second (-1), or unknown (0). Weights are integers, so sums do not depend on the order of rows.
     """
     room = _count_list_pairs(votes).astype(np.int64) + np.diff(votes.vote_starts)
-    if side is None and is_large(int(room.sum())):
-        return _count_compiled(votes, room, np.diff(votes.slots), unit)
+    if side is None:
+        return _count_by_query(votes, room, np.diff(votes.slots), unit)
     return group_votes_by_pair(votes.slots, expand_votes(votes, side=side), unit, sides=side is not None)
 
 
@@ -176,10 +177,8 @@ def _count_list_pairs(votes: Votes) -> F8:
     return sum_by_group(query, pairs, len(sizes))
 
 
-def _count_compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
-    """The same by compiled loops: every query fills its own block, and the unused rest is cut out."""
-    from podium.kernels.compiled import contest_counts as compiled
-
+def _count_by_query(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
+    """Every query fills its own block, and the unused rest is cut out."""
     room = segments.offsets(np.minimum(rows, sizes * (sizes - 1) // 2))
     total = int(room[-1])
     first, second = np.empty(total, np.int32), np.empty(total, np.int32)
@@ -187,7 +186,7 @@ def _count_compiled(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
     found = np.zeros(len(sizes), np.int64)
     dense = by_table(sizes, rows)
     work = segments.offsets(rows + dense * sizes**2 + 1)
-    run_in_threads(compiled.count_contests, work, votes, dense, room, first, second, won, lost, tied, found)
+    run_in_threads(core.count_contests, work, votes, dense, room, first, second, won, lost, tied, found)
     columns: tuple[Any, ...] = (first, second, won, lost, tied)
     if found.sum() < total:
         last = int(np.flatnonzero(found).max(initial=0))
@@ -304,16 +303,12 @@ def find_components(contests: Contests) -> Components:
     Scores of different weak components cannot be compared; items of different strong components are separated
     by the prior alone, because one side never lost to the other.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     total = int(contests.starts[-1])
     first, second = contests.first, contests.second
     up, down = contests.won + contests.tied > 0, contests.lost + contests.tied > 0
     ends = (np.concatenate((first[up], second[down])), np.concatenate((second[up], first[down])))
-    graph = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(total, total))
-    found = (connected_components(graph, directed=True, connection=kind)[1] for kind in ("weak", "strong"))
-    return Components(*(label_by_smallest(label) for label in found))
+    labels = (graphs.label_weak_components(*ends, total), graphs.label_strong_components(*ends, total))
+    return Components(*map(label_by_smallest, labels))
 
 
 def label_by_smallest(label: I4 | I8) -> I8:
@@ -323,22 +318,9 @@ def label_by_smallest(label: I4 | I8) -> I8:
 
 
 def find_weak_components(contests: Contests) -> I8:
-    """The weak components without scipy: neighbors take the smaller label until nothing changes."""
+    """The weak components alone."""
     if contests.lists is not None:
         return label_by_smallest(find_connections(contests.lists[0]).group)
     label = np.arange(int(contests.starts[-1]))
-    if is_large(len(contests.first)):
-        from podium.kernels.compiled.contest_counts import find_weak_components as kernel
-
-        kernel(contests.first, contests.second, label)
-        return label
-    while True:
-        low = np.minimum(label[contests.first], label[contests.second])
-        new = label.copy()
-        for side in (contests.first, contests.second):
-            np.minimum.at(new, label[side], low)  # roots move too, so that chains shorten quickly
-            np.minimum.at(new, side, low)
-        new = new[new]
-        if (new == label).all():
-            return label
-        label = new
+    core.find_weak_components(contests.first, contests.second, label)
+    return label

@@ -12,6 +12,7 @@ import numpy as np
 
 from podium.core.errors import ParameterError
 from podium.kernels.dispatch import F8, I4, I8
+from podium.kernels.distributions import normal_log_cdf, scaled_erfc
 
 __all__ = [
     "DAVIDSON",
@@ -113,11 +114,9 @@ def _logit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
 
 def _probit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
     """P(first) = Phi(d), the normal CDF."""
-    from scipy.special import erfcx, log_ndtr
-
-    up, down = (np.sqrt(2 / np.pi) / erfcx(-x / np.sqrt(2)) for x in (d, -d))  # phi(x) / Phi(x)
+    up, down = (np.sqrt(2 / np.pi) / scaled_erfc(-x / np.sqrt(2)) for x in (d, -d))  # phi(x) / Phi(x)
     none = np.zeros_like(d)
-    value = -won * log_ndtr(d) - lost * log_ndtr(-d)
+    value = -won * normal_log_cdf(d) - lost * normal_log_cdf(-d)
     bend = won * up * (up + d) + lost * down * (down - d)
     return PairTerms(value, lost * down - won * up, bend, none, none, none)
 

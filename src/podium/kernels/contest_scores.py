@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium._core import contest_counts as core_counts
+from podium._core import contest_solvers as core_solvers
 from podium.kernels import segments
 from podium.kernels.contest_counts import (
     Components,
@@ -39,12 +41,12 @@ from podium.kernels.contest_solvers import (
     LONGEST,
     SMOOTH,
     STALL,
-    DenseNewton,
     SparseNewton,
     iterate_newton,
 )
-from podium.kernels.dispatch import B1, F8, I4, I8, is_large, run_in_threads
+from podium.kernels.dispatch import B1, F8, I8, run_in_threads
 from podium.kernels.list_contests import Listwise, list_tallies, sets_of
+from podium.kernels.sparse_rows import SparseRows
 
 __all__ = [
     "Components",
@@ -59,10 +61,8 @@ __all__ = [
     "join_solutions",
 ]
 
-# units of work (see `dispatch.SMALL`) in numpy per query, pair and cubed number of items (measured)
-QUERY, PAIR, CUBE = 2_000, 0.5, 0.002
 FURTHEST = 30.0  # a start further away costs more steps than it saves
-SMALL_QUERY = 128  # items up to which a compiled query is solved with its dense Hessian
+SMALL_QUERY = 128  # items up to which a query is solved with its dense Hessian
 
 
 class ContestSolution(NamedTuple):
@@ -97,29 +97,26 @@ def fit_contests(
     strengths exp(score), whose rate only shifts all scores and is shape - 1. `start` (scores by slot) saves
     steps.
     """
-    asked = resolve_contest_model(model, ties, l2, shape)
+    choice_model = resolve_contest_model(model, ties, l2, shape)
     queries, label = len(contests.starts) - 1, find_weak_components(contests)
     found = ContestSolution(
-        _compute_start_odds(contests, asked) if start is None else np.clip(start, -FURTHEST, FURTHEST),
+        _compute_start_odds(contests, choice_model) if start is None else np.clip(start, -FURTHEST, FURTHEST),
         np.zeros(queries),
         np.zeros(queries),
         np.zeros(queries, np.int64),
         np.ones(queries, np.bool_),
         {name: np.full(queries, np.nan) for name in ("width", "advantage")},
-        asked,
+        choice_model,
         label,
     )
     if contests.lists is not None:
-        _solve_lists(contests, label, asked, found, tolerance, max_iterations)
+        _solve_lists(contests, label, choice_model, found, tolerance, max_iterations)
         return found
     sizes, pairs = np.diff(contests.starts), np.diff(contests.pair_starts)
-    work = QUERY * (sizes > 0) + PAIR * pairs + CUBE * sizes**3.0
-    compiled = is_large(int(min(work.sum(), 2**60)))
-    if compiled:
-        _solve_small_queries(contests, label, asked, found, pairs + sizes**3, (tolerance, max_iterations))
-    for q in np.flatnonzero(sizes > (SMALL_QUERY if compiled else 0)).tolist():
-        problem = build_query_problem(contests, q, asked, label)
-        engine = SparseNewton(problem, tolerance) if compiled else DenseNewton(problem)
+    _solve_small_queries(contests, label, choice_model, found, pairs + sizes**3, (tolerance, max_iterations))
+    for q in np.flatnonzero(sizes > SMALL_QUERY).tolist():
+        problem = build_query_problem(contests, q, choice_model, label)
+        engine = SparseNewton(problem, tolerance)
         answer = iterate_newton(engine, _build_start(problem, found.scores), tolerance, max_iterations)
         _store_answer(found, q, problem, engine, *answer)
     return found
@@ -150,19 +147,9 @@ def count_wins_and_losses(contests: Contests) -> tuple[F8, F8]:
         sides = zip(list_tallies(votes), count_wins_and_losses(contests._replace(lists=None)), strict=True)
         wins, losses = (listed * unit + single for listed, single in sides)
         return wins, losses
-    if is_large(len(first)):
-        from podium.kernels.compiled.contest_pairs import count_wins_and_losses as kernel
-
-        wins, losses = np.zeros(slots), np.zeros(slots)
-        kernel(first, second, won, lost, tied, wins, losses)
-        return wins, losses
-    up, down = won + tied / 2, lost + tied / 2
-    return _sum_by_slot(first, up, second, down, slots), _sum_by_slot(first, down, second, up, slots)
-
-
-def _sum_by_slot(first: I4, a: F8, second: I4, b: F8, slots: int) -> F8:
-    sums = np.bincount(first, weights=a, minlength=slots), np.bincount(second, weights=b, minlength=slots)
-    return np.asarray(sums[0] + sums[1], np.float64)
+    wins, losses = np.zeros(slots), np.zeros(slots)
+    core_counts.count_wins_and_losses(first, second, won, lost, tied, wins, losses)
+    return wins, losses
 
 
 def _compute_start_odds(contests: Contests, model: ContestModel) -> F8:
@@ -181,27 +168,32 @@ def _solve_small_queries(
     work: Any,
     stop: tuple[float, int],
 ) -> None:
-    """Solve all small queries, compiled, in parallel."""
-    from podium.kernels.compiled.contest_solvers import solve_small_queries
-
+    """Solve all small queries, in parallel."""
     side = np.zeros(0) if contests.side is None else contests.side
     shared = segments.offsets(np.where(np.diff(contests.starts) <= SMALL_QUERY, work, 0) + 1)
     law = (model.kind, model.half, float(model.l2), float(model.shape), EXTRA)
     columns = (found.scores, *found.extra.values(), *found[1:5])
     limits = (*stop, LONGEST, SMOOTH, STALL, FLAT_STALL, FLAT)
     run_in_threads(
-        solve_small_queries, shared, (*contests[:7], side), label, law, limits, SMALL_QUERY, columns
+        core_solvers.solve_small_queries,
+        shared,
+        (*contests[:7], side),
+        label,
+        law,
+        limits,
+        SMALL_QUERY,
+        columns,
     )
 
 
-def compute_hessian(contests: Contests, solution: ContestSolution, query: int, *, prior: bool = True) -> Any:
+def compute_hessian(
+    contests: Contests, solution: ContestSolution, query: int, *, prior: bool = True
+) -> SparseRows:
     """The Hessian of the negative log likelihood of a query at its solution, as a sparse matrix.
 
     Rows are the items of the query, then the width of ties and the advantage where estimated. Without the
     `prior` it is the observed information of the votes alone, which is singular (scores can be shifted).
     """
-    from scipy.sparse import coo_array
-
     problem = build_query_problem(contests, query, solution.model, solution.component)
     scores = solution.scores[problem.base : problem.base + problem.size]
     names = ["width"] * problem.widths + ["advantage"] * (problem.side is not None)
@@ -219,7 +211,7 @@ def compute_hessian(contests: Contests, solution: ContestSolution, query: int, *
         *((a, b, at.corner[[i, 1 - i], [1 - i, i]]) for i, a, b in [(0, more, more[::-1])] if len(more) == 2),
     ]
     rows, columns, values = map(np.concatenate, zip(*blocks, strict=True))
-    return coo_array((values, (rows, columns)), shape=(problem.unknowns,) * 2).tocsr()
+    return SparseRows.from_entries(values, rows, columns, (problem.unknowns,) * 2)
 
 
 def build_query_problem(contests: Contests, query: int, model: ContestModel, label: I8) -> ContestProblem:
@@ -258,7 +250,7 @@ def _store_answer(
     found: ContestSolution,
     q: int,
     problem: ContestProblem,
-    engine: DenseNewton | SparseNewton,
+    engine: SparseNewton,
     x: F8,
     gradient: F8,
     steps: int,

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from podium._core import contest_pairs as core
 from podium.kernels.contest_models import (
     LOGIT,
     RAO_KUPPER,
@@ -160,7 +161,7 @@ def compute_axis_error(at: ContestDerivatives) -> float:
 
 
 class SparseNewton:
-    """Steps by conjugate gradients over the pairs, compiled."""
+    """Steps by conjugate gradients over the pairs."""
 
     def __init__(self, problem: ContestProblem, tolerance: float) -> None:
         self.problem, self.tolerance = problem, tolerance
@@ -176,7 +177,7 @@ class SparseNewton:
         self.table = problem.size <= TABLE
 
     def _run_by_chunk(self, kernel: Any, *arguments: Any) -> None:
-        run_in_threads(kernel, np.arange(len(self.cuts)), self.cuts, *arguments)
+        run_in_threads(kernel, self.cuts, self.cuts, *arguments)
 
     def compute_derivatives(self, x: F8) -> ContestDerivatives:
         """The derivatives at x."""
@@ -186,14 +187,12 @@ class SparseNewton:
 
     def _sums(self, x: F8) -> tuple[F8, F8]:
         """Gradient, diagonal and borders by item, and the other sums; writes second derivatives by pair."""
-        from podium.kernels.compiled import contest_pairs as compiled
-
         problem, model = self.problem, self.problem.model
         bend, corners = self.bends[0], np.zeros((len(self.cuts) - 1, 5))
         if model.kind == LOGIT and problem.side is None and np.ptp(x) < FAR:
             strength = np.exp(x - x.max())
             self._run_by_chunk(
-                compiled.compute_logit_derivatives,
+                core.compute_logit_derivatives,
                 self.pairs,
                 problem.base,
                 model.half,
@@ -204,20 +203,18 @@ class SparseNewton:
         else:
             law = (model.kind, model.half, x, problem.size)
             self._run_by_chunk(
-                compiled.compute_derivatives, self.pairs, problem.base, *law, bend, self.room, corners
+                core.compute_derivatives, self.pairs, problem.base, *law, bend, self.room, corners
             )
         return self.room.sum(axis=0).T[1:], corners.sum(axis=0)
 
     def compute_value(self, x: F8) -> float:
         """The negative log likelihood."""
-        from podium.kernels.compiled.contest_pairs import compute_values
-
         problem, model = self.problem, self.problem.model
         width = float(x[problem.size]) if problem.widths else 0.0
         advantage = float(x[-1]) if problem.side is not None else 0.0
         out = np.zeros(len(self.cuts) - 1)
         self._run_by_chunk(
-            compute_values, self.pairs, problem.base, model.kind, model.half, x, width, advantage, out
+            core.compute_values, self.pairs, problem.base, model.kind, model.half, x, width, advantage, out
         )
         return float(out.sum())
 
@@ -231,9 +228,7 @@ class SparseNewton:
 
     def _pair_product(self, bend: F8, v: F8) -> F8:
         """The contests' part of it, without the prior."""
-        from podium.kernels.compiled.contest_pairs import multiply_hessian
-
-        self._run_by_chunk(multiply_hessian, *self.pairs[:2], self.problem.base, bend, v, self.product)
+        self._run_by_chunk(core.multiply_hessian, *self.pairs[:2], self.problem.base, bend, v, self.product)
         return np.asarray(self.product.sum(axis=0)[:, 1], np.float64)
 
     def compute_step(self, at: ContestDerivatives) -> F8:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from podium._core import id_joins as core
 from podium.kernels.dispatch import I8, U1, run_in_threads
 
 __all__ = ["find_keys", "match_text_ids"]
@@ -30,11 +31,9 @@ def find_keys(keys: I8, wanted: I8) -> I8:
 
 def match_text_ids(match: I8, starts: I8, ids: TextBuffer, other_starts: I8, other_ids: TextBuffer) -> I8:
     """For every slot, the slot of the same id in the matching query of another index (ids sorted in both)."""
-    from podium.kernels.compiled.id_joins import match_text_ids as kernel
-
     found = np.full(int(starts[-1]), -1, np.int64)
     run_in_threads(
-        kernel,
+        core.match_text_ids,
         starts,
         match,
         starts,

@@ -2,22 +2,20 @@
 
 A `BlockOrder` lists the slots of every query best first, in blocks: the order between blocks is fixed; inside
 a block it was free, and its slots are ordered by another score (the primary treatment of ties in Kruskal,
-Psychometrika 1964). A single regression uses scipy; for many short ones the call overhead (about 7
-microseconds each) exceeds the work, so they have their own kernel.
+Psychometrika 1964). One compiled loop fits all queries, because most
+of them are short.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels.dispatch import B1, F8, I8, is_large
+from podium._core import isotonic as core
+from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = ["BlockOrder", "build_block_order", "project_isotonic"]
-
-CALL = 5_000  # rows of work equivalent to one call of scipy
 
 
 class BlockOrder(NamedTuple):
@@ -70,22 +68,7 @@ def project_isotonic(values: F8, order: BlockOrder, margin: float = 0.0) -> F8:
     if step is not None:
         # falling by a margin per block equals falling after raising each block by its margins
         along = along + step
-    if is_large(len(along) + CALL * (len(order.starts) - 1)):
-        from podium.kernels.compiled.isotonic import fit_falling as kernel
-
-        kernel(0, len(order.starts) - 1, order.starts, along, out)
-    else:
-        _fit_falling(along, order.starts, out)
+    core.fit_falling(0, len(order.starts) - 1, order.starts, along, out)
     found = np.empty(len(values))
     found[order.rows] = out if step is None else out - step
     return found
-
-
-def _fit_falling(values: F8, starts: I8, out: F8) -> None:
-    from scipy.optimize import isotonic_regression
-
-    for a, b in pairwise(starts.tolist()):
-        if b - a == 1:
-            out[a] = values[a]
-        elif b > a:
-            out[a:b] = isotonic_regression(values[a:b], increasing=False).x

@@ -8,15 +8,20 @@ arranging the items.
 from __future__ import annotations
 
 import heapq
-from typing import Any
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from podium._core import linear_ordering as core
+from podium.core.errors import Option
+from podium.core.optional import is_installed, require_module
+from podium.kernels import graphs
 from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = [
     "compute_order_value",
     "find_ordered_components",
+    "has_solver",
     "improve_order",
     "label_equal_items",
     "order_few",
@@ -48,14 +53,12 @@ def find_ordered_components(margin: F8) -> list[I8]:
     An optimal order concatenates optimal orders of the components. Of several components that may come next,
     the one with the smallest position is taken.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     beats = margin > 0
-    count, label = connected_components(csr_array(beats), directed=True, connection="strong")
+    upper, lower = np.nonzero(beats)
+    label = graphs.label_strong_components(upper, lower, len(margin))
+    count = int(label.max(initial=-1)) + 1
     parts = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
     links = np.zeros((count, count), np.bool_)
-    upper, lower = np.nonzero(beats)
     links[label[upper], label[lower]] = True
     np.fill_diagonal(links, False)
     return [parts[c] for c in _sort_topologically(links, [int(p[0]) for p in parts])]
@@ -101,65 +104,43 @@ def order_few(margin: F8) -> I8:
     return np.array(order, np.int64)
 
 
-def improve_order(margin: F8, order: I8, *, compiled: bool = False) -> I8:
+def improve_order(margin: F8, order: I8) -> I8:
     """Move single items to their best places until no move helps."""
     order = order.copy()
-    if compiled:
-        from podium.kernels.compiled.linear_ordering import improve_order as kernel
-
-        kernel(margin, order)
-        return order
-    moved = True
-    while moved:
-        moved = False
-        for item in order.copy().tolist():
-            moved |= _reinsert_item(margin, order, item)
+    core.improve_order(np.ascontiguousarray(margin), order)
     return order
-
-
-def _reinsert_item(margin: F8, order: I8, item: int) -> bool:
-    at = int(np.flatnonzero(order == item)[0])
-    row = margin[item, order]
-    gain = np.zeros(len(order))
-    gain[:at] = np.cumsum(row[:at][::-1])[::-1]
-    gain[at + 1 :] = -np.cumsum(row[at + 1 :])
-    to = int(gain.argmax())
-    if gain[to] <= 0:
-        return False
-    low, high = min(at, to), max(at, to)
-    order[low : high + 1] = np.roll(order[low : high + 1], -1 if to > at else 1)
-    return True
 
 
 def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
     """An optimal order by linear programming with triangle cuts, then branch and bound; and if it is proved.
 
     `start` is a good order: its value lets most problems end without branching. With no nodes to branch on,
-    the result is the best order found.
+    the result is the best order found; without the solver HiGHS, that is `start`, improved.
     """
+    if most_nodes == 0 and not has_solver():
+        return improve_order(margin, start), False
     i, j = np.triu_indices(len(margin), 1)
     weight = margin[i, j]
     step = float(np.gcd.reduce(np.abs(weight).astype(np.int64)))
     best = improve_order(margin, start)
     cuts = _TriangleCuts(len(margin))
+    every = np.zeros(len(weight)), np.ones(len(weight))
     while True:
-        found = _solve_relaxation(weight, cuts)
-        above = _expand_triangle(found.x, len(margin))
+        relaxed = _solve_program(weight, cuts, every)
+        above = _expand_triangle(relaxed.values, len(margin))
         rounded = improve_order(margin, np.argsort(-above.sum(axis=1), kind="stable"))
         best = max((best, rounded), key=lambda o: compute_order_value(margin, o))
         held = float(weight @ _build_above_matrix(best)[i, j])
         # values of orders are multiples of `step`, so a smaller gap proves optimality
-        if -found.fun < held + step * (1 - 1e-6):
+        if relaxed.objective < held + step * (1 - 1e-6):
             return best, True
         if not cuts.add_violated(above):
             break
     if most_nodes == 0:
         return best, False
     # reduced-cost fixing: flipping any other variable would lose more than the remaining gap
-    free = (
-        np.abs(found.lower.marginals + found.upper.marginals) < -found.fun - held - step * (1 - 1e-6) + 1e-6
-    )
-    bounds = np.where(free, 0.0, np.rint(found.x)), np.where(free, 1.0, np.rint(found.x))
+    free = np.abs(relaxed.reduced_costs) < relaxed.objective - held - step * (1 - 1e-6) + 1e-6
+    bounds = np.where(free, 0.0, np.rint(relaxed.values)), np.where(free, 1.0, np.rint(relaxed.values))
     return _branch_and_bound(margin, weight, cuts, bounds, best, most_nodes)
 
 
@@ -167,33 +148,68 @@ def _branch_and_bound(
     margin: F8, weight: F8, cuts: _TriangleCuts, bounds: tuple[F8, F8], best: I8, most_nodes: int
 ) -> tuple[I8, bool]:
     """Integer solutions, adding triangle cuts until one is an order. Fixed variables cannot improve."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
     while True:
-        table, limit = cuts.build_constraints()
-        found = milp(
-            -weight,
-            integrality=np.ones(len(weight)),
-            bounds=Bounds(*bounds),
-            constraints=LinearConstraint(table, -np.inf, limit),
-            options={"node_limit": most_nodes, "mip_rel_gap": 0.0},
-        )
-        if found.status == 2:  # nothing better than the value that fixed the variables
+        solution = _solve_program(weight, cuts, bounds, most_nodes)
+        if solution.status == "infeasible":  # nothing better than the value that fixed the variables
             return best, True
-        if found.x is None:
+        if solution.status == "none":
             return best, False
-        above = _expand_triangle(np.rint(found.x), len(margin))
+        above = _expand_triangle(np.rint(solution.values), len(margin))
         if not cuts.add_violated(above):
             order = np.argsort(-above.sum(axis=1), kind="stable")
             better = compute_order_value(margin, order) > compute_order_value(margin, best)
-            return (order if better else best), found.status == 0
+            return (order if better else best), solution.status == "optimal"
 
 
-def _solve_relaxation(weight: F8, cuts: _TriangleCuts) -> Any:
-    from scipy.optimize import linprog
+def has_solver() -> bool:
+    """Whether the solver HiGHS is installed, which `order_many` needs for a proof."""
+    return is_installed("highspy")
 
-    table, limit = cuts.build_constraints()
-    return linprog(-weight, A_ub=table, b_ub=limit, bounds=(0, 1), method="highs")
+
+class _Solution(NamedTuple):
+    status: Literal["optimal", "feasible", "infeasible", "none"]  # none: stopped before the first solution
+    values: F8
+    objective: float
+    reduced_costs: F8
+
+
+def _solve_program(weight: F8, cuts: _TriangleCuts, bounds: tuple[F8, F8], most_nodes: int = 0) -> _Solution:
+    """Maximize the weight under the cuts: a linear program, or an integer one if there are nodes to branch on."""
+    highs = require_module(
+        "highspy",
+        f"method='exact' for groups of more than {FEW} items needs",
+        ("use ", Option("method", "auto", of="method")),
+    )
+    variable, sign, limit = cuts.build_rows()
+    program = highs.HighsLp()
+    program.num_col_, program.num_row_ = len(weight), len(limit)
+    program.col_cost_, program.col_lower_, program.col_upper_ = -weight, *bounds
+    program.row_lower_, program.row_upper_ = np.full(len(limit), -np.inf), limit
+    program.a_matrix_.format_ = highs.MatrixFormat.kRowwise
+    program.a_matrix_.start_ = np.arange(0, variable.size + 1, 3)
+    program.a_matrix_.index_, program.a_matrix_.value_ = variable.ravel(), sign.ravel()
+    solver = highs.Highs()
+    solver.setOptionValue("output_flag", False)
+    if most_nodes:
+        program.integrality_ = [highs.HighsVarType.kInteger] * len(weight)
+        solver.setOptionValue("mip_max_nodes", most_nodes)
+        solver.setOptionValue("mip_rel_gap", 0.0)
+    solver.passModel(program)
+    solver.run()
+    kinds, status = highs.HighsModelStatus, solver.getModelStatus()
+    info, solution = solver.getInfo(), solver.getSolution()
+    if status in (kinds.kInfeasible, kinds.kUnboundedOrInfeasible):
+        name: Literal["optimal", "feasible", "infeasible", "none"] = "infeasible"
+    elif status == kinds.kOptimal:
+        name = "optimal"
+    else:
+        name = (
+            "feasible"
+            if info.primal_solution_status == highs.SolutionStatus.kSolutionStatusFeasible
+            else "none"
+        )
+    reduced = np.array(solution.col_dual, np.float64)
+    return _Solution(name, np.array(solution.col_value), -float(info.objective_function_value), reduced)
 
 
 def _build_above_matrix(order: I8) -> F8:
@@ -230,15 +246,9 @@ class _TriangleCuts:
         self.known.append(self.cycles[worst])
         return len(worst) > 0
 
-    def build_constraints(self) -> tuple[Any, F8]:
-        """Sparse rows and right-hand sides over the variables 'i above j', i < j."""
-        from scipy.sparse import csr_array
-
+    def build_rows(self) -> tuple[I8, F8, F8]:
+        """The three variables 'i above j', i < j, of every inequality, their signs, and the right-hand sides."""
         cycles = np.concatenate([np.zeros((0, 3), np.int64), *self.known])
         ends = np.roll(cycles, -1, axis=1)
         forward = cycles < ends  # a backward side is one minus its variable
-        rows = np.repeat(np.arange(len(cycles)), 3)
-        shape = (len(cycles), self.size * (self.size - 1) // 2)
-        sign = np.where(forward, 1.0, -1.0)
-        table = csr_array((sign.ravel(), (rows, self.variable[cycles, ends].ravel())), shape=shape)
-        return table, 2.0 - (~forward).sum(axis=1)
+        return self.variable[cycles, ends], np.where(forward, 1.0, -1.0), 2.0 - (~forward).sum(axis=1)

@@ -1,7 +1,6 @@
 """Numbering of every query's items, and lists over them, from columns grouped by query.
 
-Only the compiled bodies are here: small tables use `Preferences.from_rows`, the twin these are tested
-against.
+`Preferences.from_rows` builds the same from rows in any order, and is what these are tested against.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from podium._core import local_items as core
 from podium.kernels import segments, text_columns
 from podium.kernels.dispatch import F8, I4, I8, U1, run_in_threads
 
@@ -47,8 +47,6 @@ class ListColumns(NamedTuple):
 
 def number_items(row_starts: I8, item: npt.NDArray[Any] | TextColumn) -> ItemNumbers:
     """Slots of items whose ids are integers or text."""
-    from podium.kernels.compiled import local_items as compiled
-
     value, ordered = (item, True) if isinstance(item, np.ndarray) else (item.codes, False)
     if value is None:
         return _number_by_text(row_starts, row_starts, None, np.arange(row_starts[-1]), *item)
@@ -56,13 +54,13 @@ def number_items(row_starts: I8, item: npt.NDArray[Any] | TextColumn) -> ItemNum
     slot, came, rep = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
     counts = np.zeros(queries, np.int64)
     columns = (slot, rep, came, counts)
-    run_in_threads(compiled.number_items, row_starts, row_starts, freeze_column(value), ordered, *columns)
+    run_in_threads(core.number_items, row_starts, row_starts, value, ordered, *columns)
     starts = segments.offsets(counts)
     if not ordered:
         at = np.repeat(row_starts[:-1] - starts[:-1], counts) + np.arange(int(starts[-1]))
         return _number_by_text(row_starts, starts, slot, rep[at], *item)
     first_row, arrival = np.empty(int(starts[-1]), np.int64), np.empty(int(starts[-1]), np.int32)
-    run_in_threads(compiled.gather_items, starts, row_starts, starts, rep, came, first_row, arrival)
+    run_in_threads(core.gather_items, starts, row_starts, starts, rep, came, first_row, arrival)
     return ItemNumbers(starts, slot, first_row, arrival, None)
 
 
@@ -73,8 +71,6 @@ def _number_by_text(
 
     `slot` numbers them by first appearance, for every row; None if `rows` are all rows.
     """
-    from podium.kernels.compiled import local_items as compiled
-
     queries = np.arange(len(starts))
     code = rows if codes is None else codes[rows]
     at, length = offsets[code], (offsets[code + 1] - offsets[code]).astype(np.int32)
@@ -82,13 +78,11 @@ def _number_by_text(
     entries = text_columns.TextRows(
         at, length, none.astype(np.int32), np.zeros(0), starts, none, none, none, none
     )
-    found = text_columns.index_items(
-        freeze_column(buffer), entries, text_columns.RunGroups(queries[:-1], queries, starts)
-    )
+    found = text_columns.index_items(buffer, entries, text_columns.RunGroups(queries[:-1], queries, starts))
     if slot is None:
         slot = found.slot
     else:
-        run_in_threads(compiled.relabel_slots, row_starts, row_starts, starts, found.slot, slot)
+        run_in_threads(core.relabel_slots, row_starts, row_starts, starts, found.slot, slot)
     first_row = np.empty(int(found.starts[-1]), np.int64)
     query = np.repeat(queries[:-1], np.diff(starts))
     first_row[found.starts[query] + found.slot] = rows
@@ -99,29 +93,18 @@ def fill_lists(
     row_starts: I8, items: ItemNumbers, list_starts: I8, expert: I4, rank: I4 | None, score: F8 | None
 ) -> ListColumns | None:
     """Lists (rows list_starts[l] .. list_starts[l + 1], by expert code) if in order (see the kernel)."""
-    from podium.kernels.compiled import local_items as compiled
-
     n, queries = len(items.slot), len(row_starts) - 1
     query_lists = np.searchsorted(list_starts, row_starts).astype(np.int64)
     item, bad = np.empty(n, np.int32), np.zeros(queries, np.bool_)
     ranks = rank.copy() if rank is not None else np.empty(n, np.int32)  # never return the caller's own array
     given = (items.starts, query_lists, list_starts, expert, items.slot, ranks)
-    scores = freeze_column(score if score is not None else np.zeros(0))
-    run_in_threads(compiled.fill_lists, row_starts, *given, scores, rank is not None, item, bad)
+    scores = score if score is not None else np.zeros(0)
+    run_in_threads(core.fill_lists, row_starts, *given, scores, rank is not None, item, bad)
     return None if bad.any() else ListColumns(query_lists, expert, list_starts, item, ranks)
 
 
 def find_list_starts(row_starts: I8, expert: npt.NDArray[np.integer[Any]]) -> I8:
     """The rows at which the query or the expert changes, and the number of rows."""
-    from podium.kernels.compiled import local_items as compiled
-
     code = expert if expert.dtype == np.int32 else expert.astype(np.int64)
     starts = np.empty(len(code) + 1, np.int64)
-    return starts[: compiled.find_list_starts(row_starts, freeze_column(code), starts)].copy()
-
-
-def freeze_column(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A read-only view, as Arrow columns are, so that one compiled kernel serves both."""
-    view = column.view()
-    view.flags.writeable = False
-    return view
+    return starts[: core.find_list_starts(row_starts, code, starts)].copy()

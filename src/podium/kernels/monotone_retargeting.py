@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.kernels.bounded_minimum import minimize_smooth, solve_nonnegative
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.isotonic import BlockOrder, build_block_order, project_isotonic
 
@@ -91,7 +92,6 @@ class LinearPredictor:
         self._l1, self._l2 = l1 * rows, l2 * rows
         gram = self._used.T @ self._used
         self._gram = gram + (self._l2 + 1e-9 * rows) * np.eye(len(gram))
-        self._half = np.linalg.cholesky(self._gram) if len(gram) else gram
 
     def predict(self, coefficients: F8) -> F8:
         """The predictor by slot."""
@@ -113,14 +113,10 @@ class LinearPredictor:
         towards = _multiply_transposed(self._used, target) - self._l1 / 2
         if not self._bounded:
             return np.asarray(np.linalg.solve(self._gram, towards))
-        from scipy.optimize import nnls
-
-        return np.asarray(nnls(self._half.T, np.linalg.solve(self._half, towards))[0])
+        return solve_nonnegative(self._gram, towards)
 
     def _fit_exponential(self, target: F8, begin: F8) -> F8:
         """The generalized linear model, by a quasi-Newton method within bounds."""
-        from scipy.optimize import minimize
-
         wanted = _compute_target_means(target, self.starts, self.loss)
 
         def objective(coefficients: F8) -> tuple[float, F8]:
@@ -134,11 +130,7 @@ class LinearPredictor:
                 slope + self._l2 * coefficients,
             )
 
-        bounds = [(0.0, None)] * len(begin) if self._bounded else None
-        found = minimize(
-            objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": NEARLY}
-        )
-        return np.asarray(found.x)
+        return minimize_smooth(objective, begin, nonnegative=self._bounded, steps=NEARLY).x
 
     def compute_misfit(self, target: F8, predictor: F8) -> float:
         """The loss over that of a constant predictor; for squares at the best scale of the predictor."""

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium._core import multinomial as core
 from podium.kernels import segments
-from podium.kernels.dispatch import B1, F8, I8, is_large, run_in_threads
-from podium.kernels.newton import maximize_concave
+from podium.kernels.dispatch import B1, F8, I8, run_in_threads
 
 __all__ = ["MultinomialFit", "PreferenceGroups", "compute_adherence_slopes", "fit_adherence", "fit_scores"]
 
@@ -63,50 +63,8 @@ def fit_scores(
     `prior` is the precision of a normal prior with mean 0.
     """
     work = groups.offsets[groups.starts]
-    dense = CUBE * float((np.diff(groups.slots).astype(np.float64) ** 3).sum())
-    if is_large(QUERY_COST * len(active) + PASSES * int(work[-1]) + int(min(dense, 2**60))):
-        from podium.kernels.compiled.multinomial import fit_scores as kernel
-
-        run_in_threads(kernel, work, groups, adherence, prior, tolerance, most_steps, active, *fit)
-        return
-    for q in np.flatnonzero(active & (np.diff(groups.slots) > 1)).tolist():
-        first, last = groups.starts[q : q + 2].tolist()
-        which = groups.total[first:last] > 0
-        if not which.any():
-            continue
-        at = slice(int(groups.slots[q]), int(groups.slots[q + 1]))
-        rows = slice(int(groups.offsets[first]), int(groups.offsets[last]))
-        net = groups.net[rows].reshape(last - first, -1)[which]
-        known = _MultinomialLikelihood(
-            net, groups.total[first:last][which], adherence[first:last][which], prior
-        )
-        fit.score[at], *found = maximize_concave(known, fit.score[at], tolerance, most_steps)
-        fit.gradient[q], fit.steps[q], fit.value[q] = found
-
-
-class _MultinomialLikelihood:
-    """Value, gradient and negated Hessian at the scores of one query; arrays over (group, item)."""
-
-    def __init__(self, net: F8, total: F8, adherence: F8, prior: float) -> None:
-        self.pull, self.total, self.adherence, self.prior = adherence @ net, total, adherence, prior
-        self.scale = max(float(np.abs(net).sum(axis=0).max()), prior)
-
-    def value(self, score: F8) -> float:
-        up = np.exp(self.adherence[:, None] * score)
-        z = up.sum(axis=1) * (1 / up).sum(axis=1) - len(score)
-        return float(self.pull @ score - self.total @ np.log(z) - self.prior / 2 * (score @ score))
-
-    def slopes(self, score: F8) -> tuple[F8, F8]:
-        up = np.exp(self.adherence[:, None] * score)
-        down = 1 / up
-        sums, falls = up.sum(axis=1)[:, None], down.sum(axis=1)[:, None]
-        z = sums * falls - len(score)
-        win, lose = up * falls / z, down * sums / z
-        first, second = (self.total * self.adherence**n for n in (1, 2))
-        gradient = self.pull - first @ (win - lose) - self.prior * score
-        cross = (up / z * second[:, None]).T @ down
-        bend = np.diag(second @ (win + lose) + self.prior) - cross - cross.T
-        return gradient, bend - ((win - lose).T * second) @ (win - lose)
+    given = (groups, adherence, float(prior), tolerance, most_steps, active, *fit)
+    run_in_threads(core.fit_scores, work, *given)
 
 
 def fit_adherence(
@@ -152,8 +110,8 @@ def _fit_common_scale(
     count = int(of_group.max(initial=-1)) + 1
     of_query = np.zeros(len(active), np.int64)
     of_query[groups.query[active[groups.query]]] = of_group
-    heard = active & (np.diff(groups.starts) > 0)
-    slots = np.flatnonzero(np.repeat(heard, np.diff(groups.slots)))
+    has_votes = active & (np.diff(groups.starts) > 0)
+    slots = np.flatnonzero(np.repeat(has_votes, np.diff(groups.slots)))
     of_slot = np.repeat(of_query, np.diff(groups.slots))[slots]
     squares, first, second = (
         np.bincount(at, term, count).astype(np.float64, copy=False)

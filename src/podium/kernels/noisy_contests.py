@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels.dispatch import F8, I4, I8, is_large
+from podium._core import annotator_em as core
+from podium.kernels.dispatch import F8, I4, I8
 
 __all__ = [
     "NoisyContests",
@@ -86,13 +87,10 @@ def compute_derivatives(given: NoisyContests, x: F8) -> NoisyDerivatives:
     slots, n = given.slots, len(given.first)
     known = len(given.right) == 0
     sums, columns = np.zeros((2, len(x))), np.empty((3, n))
-    if is_large(20 * n):
-        from podium.kernels.compiled.annotator_em import compute_noisy_derivatives as kernel
-
-        rows = (given.first, given.second, given.group, given.won, given.lost)
-        value = -float(kernel(*rows, x[:slots], x[slots:], known, TINY, columns, sums[0], sums[1]))
-    else:
-        value = _compute_noisy_derivatives(given, x, known, columns, sums)
+    rows = (given.first, given.second, given.group, given.won, given.lost)
+    value = -float(
+        core.compute_noisy_derivatives(*rows, x[:slots], x[slots:], known, TINY, columns, sums[0], sums[1])
+    )
     half, side = _logistic(x[:slots]), given.virtual
     lift = given.right, given.wrong, _logistic(x[slots:])
     value -= float((side * (_log_logistic(x[:slots]) + _log_logistic(-x[:slots]))).sum())
@@ -105,50 +103,14 @@ def compute_derivatives(given: NoisyContests, x: F8) -> NoisyDerivatives:
     )
 
 
-def _compute_noisy_derivatives(given: NoisyContests, x: F8, known: bool, columns: F8, sums: F8) -> float:
-    """Fill in the second derivatives of all rows and the sums of gradients and scales; returns the value."""
-    slots = given.slots
-    d = x[given.first] - x[given.second]
-    t = np.full(len(d), np.inf) if known else x[slots + given.group]
-    s, s_, e, e_ = _logistic(d), _logistic(-d), _logistic(t), _logistic(-t)
-    p, q = np.maximum(s * e + s_ * e_, TINY), np.maximum(s * e_ + s_ * e, TINY)
-    a, b = (e - e_) * s * s_, (s - s_) * e * e_
-    up, curve = given.won / p - given.lost / q, given.won / p**2 + given.lost / q**2
-    columns[0] = a * a * curve - a * (s_ - s) * up
-    columns[1] = a * b * curve - 2 * s * s_ * e * e_ * up
-    columns[2] = b * b * curve - b * (e_ - e) * up
-    for at, down, square in ((0, -a * up, a * a * curve), (slots, -b * up, b * b * curve)):
-        if at == 0:
-            sums[0, :slots] = _scatter_to_slots(given, down, -1)
-            sums[1, :slots] = _scatter_to_slots(given, square, 1)
-        elif not known:
-            groups = len(given.right)
-            sums[:, slots:] = [np.bincount(given.group, v, groups) for v in (down, square)]
-    return float(-(given.won * np.log(p) + given.lost * np.log(q)).sum())
-
-
-def _scatter_to_slots(given: NoisyContests, row: F8, sign: int) -> F8:
-    up, down = (np.bincount(side, row, given.slots) for side in (given.first, given.second))
-    return np.asarray(up + sign * down, np.float64)
-
-
 def multiply_hessian(given: NoisyContests, at: NoisyDerivatives, v: F8) -> F8:
     """The Hessian times v."""
-    slots, n, known = given.slots, len(given.first), len(given.right) == 0
+    slots, known = given.slots, len(given.right) == 0
     out = at.own * v
-    if is_large(20 * n):
-        from podium.kernels.compiled.annotator_em import multiply_noisy_hessian as kernel
-
-        rows = (given.first, given.second, given.group)
-        kernel(*rows, at.dd, at.dt, at.tt, v[:slots], v[slots:], known, out[:slots], out[slots:])
-        return out
-    d = v[given.first] - v[given.second]
-    if known:
-        out += _scatter_to_slots(given, at.dd * d, -1)
-        return out
-    t = v[slots + given.group]
-    out[:slots] += _scatter_to_slots(given, at.dd * d + at.dt * t, -1)
-    out[slots:] += np.bincount(given.group, at.dt * d + at.tt * t, len(given.right))
+    rows = (given.first, given.second, given.group)
+    core.multiply_noisy_hessian(
+        *rows, at.dd, at.dt, at.tt, v[:slots], v[slots:], known, out[:slots], out[slots:]
+    )
     return out
 
 

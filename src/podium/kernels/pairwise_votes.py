@@ -11,27 +11,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium._core import pairwise_votes as core
 from podium.kernels import segments
-from podium.kernels.dispatch import B1, F8, I4, I8, is_large
+from podium.kernels.dispatch import B1, F8, I4, I8
 
 __all__ = [
     "Votes",
-    "build_vote_matrix",
+    "build_votes",
     "compute_margins",
     "compute_pair_work",
     "compute_vote_matrix",
     "count_items_above",
     "find_unranked_slots",
-    "is_large_pair_work",
     "merge_comparisons",
     "select_queries",
     "whole_weights",
     "without_lists",
 ]
 
-# units of work per query in numpy, and matrix cells per unit: relative to a quarter of the time to load the
-# compiled kernels, since a table is often ranked more than once
-QUERY_COST, CELLS = 400, 16
 LARGEST = 2.0**30  # upper bound on integer weights, so that sums over millions of votes are exact in a float
 
 
@@ -120,11 +117,6 @@ def compute_pair_work(votes: Votes, cubic: float = 0.0) -> I8:
     return segments.offsets(work)
 
 
-def is_large_pair_work(work: I8) -> bool:
-    """Whether this work on pairs (cumulative, by query) exceeds the cost of loading the compiled kernels."""
-    return is_large(QUERY_COST * (len(work) - 1) + int(work[-1]) // CELLS)
-
-
 def merge_comparisons(votes: Votes) -> Votes:
     """The same votes with equal comparisons merged, so that many votes on few pairs are cheap."""
     if len(votes.winner) == 0:
@@ -148,18 +140,18 @@ def find_unranked_slots(votes: Votes) -> B1:
     """Slots that no vote of positive weight mentions."""
     slots, sizes = int(votes.slots[-1]), np.diff(votes.slots)
     lengths = np.diff(votes.starts)
-    heard = np.zeros(slots, np.bool_)
-    heard[votes.item[np.repeat(votes.list_weight > 0, lengths)]] = True
+    has_votes = np.zeros(slots, np.bool_)
+    has_votes[votes.item[np.repeat(votes.list_weight > 0, lengths)]] = True
     if votes.below:
-        spoken = np.bincount(
+        list_count = np.bincount(
             np.repeat(np.arange(len(sizes)), np.diff(votes.query_starts)),
             weights=votes.list_weight * (lengths > 0),
             minlength=len(sizes),
         )
-        heard |= np.repeat(spoken > 0, sizes)
+        has_votes |= np.repeat(list_count > 0, sizes)
     counted = votes.vote_weight > 0
-    heard[votes.winner[counted]] = heard[votes.loser[counted]] = True
-    return ~heard
+    has_votes[votes.winner[counted]] = has_votes[votes.loser[counted]] = True
+    return ~has_votes
 
 
 def count_items_above(starts: I8, rank: I4) -> tuple[I8, I8]:
@@ -175,51 +167,29 @@ def count_items_above(starts: I8, rank: I4) -> tuple[I8, I8]:
     return first[group] - base, np.append(first[1:], len(rank))[group] - base
 
 
-def build_vote_matrix(votes: Votes, query: int, *, compiled: bool) -> F8:
-    """The matrix W of one query, for methods that continue in Python."""
-    if not compiled:
-        return compute_vote_matrix(votes, query)
-    from podium.kernels.compiled import pairwise_votes as kernels
-
-    return np.asarray(
-        kernels.compute_vote_matrix(votes, query, kernels.allocate_matrix(votes, query, query + 1))
-    )
-
-
 def compute_vote_matrix(votes: Votes, query: int) -> F8:
-    """The matrix W of one query, for small inputs."""
-    base, size = int(votes.slots[query]), int(votes.slots[query + 1] - votes.slots[query])
-    first, last = votes.query_starts[query : query + 2]
-    starts = votes.starts[first : last + 1]
-    rows = slice(int(starts[0]), int(starts[-1]))
-    item = votes.item[rows].astype(np.int64) - base
-    weight = votes.list_weight[first:last]
-    lengths = np.diff(starts)
-    end = np.repeat(starts[1:], lengths) - starts[0]
-    _, upto = count_items_above(starts - starts[0], votes.rank[rows])
-    below = end - (np.repeat(starts[:-1], lengths) - starts[0]) - upto  # rows below each row in its list
-    better = np.repeat(np.arange(len(item)), below)
-    worse = np.repeat(end, below) - np.repeat(np.cumsum(below), below) + np.arange(len(better))
-    won = np.bincount(
-        item[better] * size + item[worse],
-        weights=np.repeat(np.repeat(weight, lengths), below),
-        minlength=size**2,
+    """The matrix W of one query."""
+    return np.asarray(core.compute_vote_matrix(votes, query))
+
+
+def build_votes(table: F8) -> Votes:
+    """The votes that a matrix W sums up, as single comparisons of one query."""
+    winner, loser = np.nonzero(table)
+    none = np.zeros(0, np.int32)
+    return Votes(
+        slots=np.array([0, len(table)]),
+        query_starts=np.zeros(2, np.int64),
+        starts=np.zeros(1, np.int64),
+        item=none,
+        rank=none,
+        list_weight=np.zeros(0),
+        vote_starts=np.array([0, len(winner)]),
+        winner=winner.astype(np.int32),
+        loser=loser.astype(np.int32),
+        tie=np.zeros(len(winner), np.bool_),
+        vote_weight=np.asarray(table[winner, loser], np.float64),
+        below=False,
     )
-    table = won.astype(np.float64, copy=False).reshape(size, size)  # without any rows the type is integer
-    if votes.below and len(weight):
-        held = np.zeros((len(weight), size))
-        held[np.repeat(np.arange(len(weight)), lengths), item] = 1.0
-        table += (held * weight[:, None]).T @ (1.0 - held)
-    return _add_comparisons(table, votes, query, base)
-
-
-def _add_comparisons(table: F8, votes: Votes, query: int, base: int) -> F8:
-    rows = slice(*votes.vote_starts[query : query + 2].tolist())
-    if rows.start < rows.stop:
-        weight = np.where(votes.tie[rows], 0.0, votes.vote_weight[rows])
-        at = (votes.winner[rows].astype(np.int64) - base) * len(table) + (votes.loser[rows] - base)
-        table += np.bincount(at, weights=weight, minlength=table.size).reshape(table.shape)
-    return table
 
 
 def compute_margins(table: F8) -> F8:

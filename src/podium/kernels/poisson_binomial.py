@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium._core import poisson_binomial as core
 from podium.kernels import segments
-from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
+from podium.kernels.dispatch import F8, I8, run_in_threads
 
 __all__ = [
     "DIRECT",
@@ -36,9 +37,8 @@ __all__ = [
 
 # contests up to which direct convolution is fastest for a distribution (see benchmarks/crowd.py)
 DIRECT = 1_000
-LEAF = 512  # maximum contests in a leaf of the tree: direct convolution there, Fourier transforms above
-ROW_COST, CELLS = 200, 16  # units of work per row in numpy, and table cells per unit
 CHUNK = 1 << 22  # cells of a table held at once
+LEAF = 512  # maximum contests in a leaf of the tree: direct convolution there, Fourier transforms above
 
 
 # -- whole distributions -----------------------------------------------------------------------------------
@@ -62,15 +62,8 @@ def convolve_directly(win: F8) -> F8:
     rows, contests = win.shape
     law = np.zeros((rows, contests + 1))
     law[:, 0] = 1.0
-    if is_large(ROW_COST * contests + rows * contests * contests // CELLS):
-        from podium.kernels.compiled.poisson_binomial import convolve_directly as kernel
-
-        run_in_threads(kernel, np.arange(rows + 1, dtype=np.int64), np.ascontiguousarray(win), law)
-        return law
-    for t in range(contests):
-        w = win[:, t : t + 1]
-        law[:, 1 : t + 2] = law[:, 1 : t + 2] * w + law[:, : t + 1] * (1 - w)
-        law[:, 0] *= w[:, 0]
+    work = np.arange(rows + 1, dtype=np.int64) * contests * contests
+    run_in_threads(core.convolve_directly, work, np.ascontiguousarray(win), law)
     return law
 
 
@@ -160,61 +153,8 @@ def compute_excess_discount(contests: OpponentTable, tilt: F8, table: DiscountDr
     """
     found = np.zeros(len(contests.own))
     work = segments.offsets(contests.uneven**2 + (contests.last - contests.first) + 1)
-    if is_large(ROW_COST * int(contests.uneven.max(initial=0)) + int(work[-1]) // CELLS):
-        from podium.kernels.compiled.poisson_binomial import compute_excess_discount as kernel
-
-        run_in_threads(kernel, work, contests, tilt, table.starts, table.value, found)
-        return found
-    order = np.argsort(-contests.uneven, kind="stable")
-    order = order[contests.uneven[order] > 0]
-    while len(order):
-        step = max(1, CHUNK // (4 * int(contests.uneven[order[0]])))
-        part, order = order[:step], order[step:]
-        found[part] = _compute_excess_rows(contests, part, tilt, table)
+    run_in_threads(core.compute_excess_discount, work, contests, tilt, table.starts, table.value, found)
     return found
-
-
-def _collect_edges(contests: OpponentTable, rows: I8, tilt: F8) -> tuple[I8, F8, I8]:
-    """Contests with an edge for some rows: the row, the edge, and its count."""
-    lengths = contests.last[rows] - contests.first[rows]
-    ends = np.cumsum(lengths)
-    met = np.repeat(contests.first[rows] - (ends - lengths), lengths) + np.arange(lengths.sum())
-    row = np.repeat(np.arange(len(rows)), lengths)
-    d = contests.own[rows][row] - contests.value[met]
-    group = contests.group[rows]
-    edge = tilt[group[row]] * (contests.slope[group[row]] * d + contests.step * np.sign(d))
-    count = np.where(d == 0, 0, contests.many[met])
-    known = contests.stranger[rows] != 0
-    row = np.concatenate((row, np.flatnonzero(known)))
-    edge = np.concatenate((edge, (tilt[group] * contests.stranger[rows])[known]))
-    count = np.concatenate((count, contests.strangers[rows][known]))
-    order = np.argsort(row, kind="stable")
-    order = order[count[order] > 0]
-    return row[order], edge[order], count[order]
-
-
-def _compute_excess_rows(contests: OpponentTable, rows: I8, tilt: F8, table: DiscountDrops) -> F8:
-    row, edges, count = _collect_edges(contests, rows, tilt)
-    row, edges = np.repeat(row, count), np.repeat(edges, count)
-    uneven = contests.uneven[rows]
-    most = int(uneven.max())
-    at = np.arange(len(row)) - (np.cumsum(uneven) - uneven)[row]
-    # padding: a certain win has no effect
-    edge, win = (np.zeros((len(rows), most)), np.ones((len(rows), most)))
-    edge[row, at], win[row, at] = edges, 0.5 + edges
-    s, even = np.zeros((len(rows), most)), np.zeros(most + 1)
-    even[0] = 1.0
-    for t in range(most):
-        p, e = win[:, t : t + 1], edge[:, t : t + 1]
-        s[:, 1 : t + 1] = s[:, 1 : t + 1] * p + s[:, :t] * (1 - p) + e * even[1 : t + 1]
-        s[:, :1] = s[:, :1] * p + e * even[0]
-        even[1 : t + 2] = (even[1 : t + 2] + even[: t + 1]) / 2
-        even[0] /= 2
-    total, base = np.zeros(len(rows)), table.starts[contests.size[rows] - uneven]
-    for r in range(most):
-        has = uneven > r
-        total[has] += s[has, r] * table.value[base[has] + r]
-    return total
 
 
 # -- the same for discounts that are sums of powers ----------------------------------------------------------
@@ -271,25 +211,6 @@ def compute_power_excess(contests: OpponentTable, tilt: F8, powers: PowerSum) ->
     lengths = contests.last - contests.first + 1
     work = segments.offsets(lengths * len(powers.rate))
     tanh, log_half = 2 * np.tanh(powers.rate / 2), np.log1p(np.expm1(-powers.rate) / 2)
-    if is_large(int(work[-1])):
-        from podium.kernels.compiled.poisson_binomial import compute_power_excess as kernel
-
-        run_in_threads(kernel, work, contests, tilt, tanh, log_half, powers.weight, found)
-        return found
-    cuts = np.searchsorted(work, np.arange(0, int(work[-1]) + CHUNK, CHUNK))
-    for a, b in zip(cuts[:-1].tolist(), np.minimum(cuts[1:], len(found)).tolist(), strict=True):
-        rows = np.arange(a, b)
-        row, edge, count = _collect_edges(contests, rows, tilt)
-        if not len(row):
-            continue
-        with np.errstate(divide="ignore"):  # a certain loss and a very large rate: the logarithm of 0
-            logs = count[:, None] * np.log1p(np.maximum(edge[:, None] * tanh, -1.0))
-        head = np.flatnonzero(np.diff(row, prepend=-1))
-        more = np.add.reduceat(logs, head)
-        even = contests.size[rows[row[head]]][:, None] * log_half
-        # expm1 keeps small excesses accurate; for large ones exponents are added first to avoid overflow
-        change = np.where(
-            more < 1, np.exp(even) * np.expm1(np.minimum(more, 1)), np.exp(even + more) - np.exp(even)
-        )
-        found[rows[row[head]]] = change @ powers.weight
+    given = (contests, tilt, tanh, log_half, powers.weight, found)
+    run_in_threads(core.compute_power_excess, work, *given)
     return found

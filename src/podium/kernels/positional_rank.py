@@ -1,8 +1,7 @@
 """Points by rank, summed and ordered directly from columns grouped by query.
 
 The same sums in the same order as `segments.sum_points` and `ordering.rank_order` compute from preferences,
-so bit-identical, without building preferences. Only the compiled bodies are here; both ways are tested
-together.
+so bit-identical, without building preferences; both ways are tested together.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from podium._core import positional_rank as core
 from podium.kernels.dispatch import B1, F8, I4, I8, U1, run_in_threads
-from podium.kernels.local_items import TextColumn, freeze_column
+from podium.kernels.local_items import TextColumn
 from podium.kernels.ordering import TOLERANCE
 
 __all__ = ["RankedItems", "compute_ranks_by_score", "rank_by_points"]
@@ -43,8 +43,6 @@ def rank_by_points(
     Query q has the rows row_starts[q] .. row_starts[q + 1], list l the rows list_starts[l] .. list_starts[l +
     1].
     """
-    from podium.kernels.compiled.positional_rank import rank_by_points as kernel
-
     n, queries = len(rank), len(row_starts) - 1
     ids, plain, data, at, length = _split_item_columns(item)
     items, places = np.empty(n, ids.dtype), np.empty(n, np.int32)
@@ -56,9 +54,7 @@ def rank_by_points(
     )
     given = (row_starts, np.searchsorted(list_starts, row_starts), list_starts, ids, plain, data, at, length)
     made = (items, places, scores, tied, begins, counts, bad)
-    run_in_threads(
-        kernel, row_starts, *given, freeze_column(rank), points, weight, TOLERANCE, top or n, *made
-    )
+    run_in_threads(core.rank_by_points, row_starts, *given, rank, points, weight, TOLERANCE, top or n, *made)
     if bad.any():
         return None
     total = int(counts.sum())
@@ -76,24 +72,22 @@ def _split_item_columns(item: npt.NDArray[Any] | TextColumn) -> tuple[npt.NDArra
         ids = np.zeros(0, np.int64) if item.codes is None else item.codes
         buffer, at, length = item.buffer, item.offsets[:-1], np.diff(item.offsets).astype(np.int32)
     plain = not isinstance(item, np.ndarray) and item.codes is None
-    return freeze_column(ids), plain, freeze_column(buffer), freeze_column(at), freeze_column(length)
+    return ids, plain, buffer, at, length
 
 
 def compute_ranks_by_score(list_starts: I8, score: F8, rank: I4 | None) -> I4 | None:
     """The ranks of lists with falling scores, derived from the scores if missing; None if they disagree."""
-    from podium.kernels.compiled import positional_rank
-
     bad = np.empty(len(list_starts) - 1, np.bool_)
     if rank is not None:
         run_in_threads(
-            positional_rank.find_contradictions,
+            core.find_contradictions,
             list_starts,
             list_starts,
-            freeze_column(score),
-            freeze_column(rank),
+            score,
+            rank,
             bad,
         )
     else:
         rank = np.empty(len(score), np.int32)
-        run_in_threads(positional_rank.rank_scores, list_starts, list_starts, freeze_column(score), rank, bad)
+        run_in_threads(core.rank_scores, list_starts, list_starts, score, rank, bad)
     return None if bad.any() else rank

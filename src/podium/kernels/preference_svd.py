@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium._core import preference_svd as core
+from podium._core import single_list_svd as core_single
 from podium.kernels import segments
-from podium.kernels.dispatch import B1, F8, I8, is_large, run_in_threads
+from podium.kernels.dispatch import B1, F8, I8, run_in_threads
 from podium.kernels.preference_matrices import (
     MatrixOperator,
     PreferenceMatrices,
@@ -55,21 +57,11 @@ class LeadingVectors(NamedTuple):
 
 def sum_rows_and_columns(m: PreferenceMatrices) -> tuple[F8, F8]:
     """For every (matrix, item): the sums of its row, sum_j Y(i, j), and of its column, sum_j Y(j, i)."""
-    if _is_large_work(m, 0.3):
-        return _sum_compiled(m)
-    operator = MatrixOperator(m)
-    ones = np.ones(operator.size)
-    return operator.multiply(ones), operator.multiply_transposed(ones)
-
-
-def _sum_compiled(m: PreferenceMatrices) -> tuple[F8, F8]:
-    from podium.kernels.compiled import preference_svd, single_list_svd
-
     offsets = m.starts_out
     row, column = np.zeros(int(offsets[-1])), np.zeros(int(offsets[-1]))
     single = _is_single_list(m)
-    _run_kernel(single_list_svd.sum_rows_and_columns, np.flatnonzero(single), m, offsets, row, column)
-    _run_kernel(preference_svd.sum_rows_and_columns, np.flatnonzero(~single), m, offsets, row, column)
+    _run_kernel(core_single.sum_rows_and_columns, np.flatnonzero(single), m, offsets, row, column)
+    _run_kernel(core.sum_rows_and_columns, np.flatnonzero(~single), m, offsets, row, column)
     return row, column
 
 
@@ -83,39 +75,15 @@ def compute_leading_vectors(
     between the first two singular values continue with conjugate directions, for at most `max_iterations`
     steps.
     """
-    if _is_large_work(m, 1):
-        return _compute_leading_compiled(m, tolerance, max_iterations)
-    operator = MatrixOperator(m)
-    v, steps = _iterate_power(operator, tolerance, max_iterations)
-    open_ = np.flatnonzero(steps < 0)
-    steps = np.abs(steps)
-    done = True
-    if len(open_):
-        part, inside = (
-            MatrixOperator(select_matrices(m, open_)),
-            segments.gather_segments(m.starts_out, open_)[1],
-        )
-        v[inside], more = _iterate_conjugate(part, v[inside], tolerance, max_iterations)
-        steps[open_] += more
-        done = bool((more < max_iterations).all())
-    u = np.maximum(operator.multiply(v), 0.0)
-    sigma = operator.compute_norms(u)
-    u *= _invert_norms(sigma)[operator.owner]
-    return LeadingVectors(u, v, sigma, steps, done)
-
-
-def _compute_leading_compiled(m: PreferenceMatrices, tolerance: float, max_iterations: int) -> LeadingVectors:
-    from podium.kernels.compiled import preference_svd, single_list_svd
-
     offsets, count = m.starts_out, len(m.query)
     u, v, sigma = np.zeros(int(offsets[-1])), np.zeros(int(offsets[-1])), np.zeros(count)
     steps = np.zeros(count, np.int64)
     how, out = (tolerance, SLOW, PATIENCE), (u, v, sigma, steps)
     _run_kernel(
-        single_list_svd.compute_leading_vectors, np.flatnonzero(_is_single_list(m)), m, offsets, *how, *out
+        core_single.compute_leading_vectors, np.flatnonzero(_is_single_list(m)), m, offsets, *how, *out
     )
     _run_kernel(
-        preference_svd.compute_leading_vectors,
+        core.compute_leading_vectors,
         np.flatnonzero(steps == 0),
         m,
         offsets,
@@ -132,7 +100,7 @@ def _is_single_list(m: PreferenceMatrices) -> B1:
 
 
 def _run_kernel(kernel: Callable[..., None], which: I8, m: PreferenceMatrices, *arguments: Any) -> None:
-    """Run a compiled kernel on some of the matrices, in parts of about equal work."""
+    """Run a kernel on some of the matrices, in parts of about equal work."""
     if len(which):
         work = segments.offsets(np.diff(_cumulative_work(m))[which])
         run_in_threads(kernel, work, which, m, *arguments)
@@ -142,82 +110,6 @@ def _cumulative_work(m: PreferenceMatrices) -> I8:
     """Cumulative work by matrix."""
     rows = m.starts[m.list_starts] + m.vote_starts + MATRIX_COST * np.arange(len(m.list_starts))
     return rows + m.starts_out if m.below else rows
-
-
-def _is_large_work(m: PreferenceMatrices, share: float) -> bool:
-    return is_large(int(share * _cumulative_work(m)[-1]))
-
-
-# -- all matrices at once with numpy, for small inputs -------------------------------------------------------
-
-
-def _invert_norms(norm: F8) -> F8:
-    """1 / norm, and 0 for a matrix of zeros."""
-    return np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-
-
-def _iterate_power(a: MatrixOperator, tolerance: float, most: int) -> tuple[F8, I8]:
-    """Power iteration with Y'Y; steps are negative for matrices that did not converge fast enough."""
-    v = _clip_and_normalize(a, a.multiply_transposed(np.ones(a.size)))
-    steps = np.zeros(a.count, np.int64)
-    running, before = np.ones(a.count, np.bool_), np.full(a.count, np.inf)
-    for step in range(1, most + 1):
-        new = _clip_and_normalize(a, a.multiply_transposed(a.multiply(v)))
-        change = a.compute_norms(new - v)
-        v = np.where(running[a.owner], new, v)
-        done = running & (change <= tolerance)
-        slow = running & ~done & (step >= PATIENCE) & (change > SLOW * before)
-        steps[done], steps[slow] = step, -step
-        running &= ~(done | slow)
-        before = change
-        if not running.any():
-            break
-    steps[running] = -most
-    return v, steps
-
-
-def _clip_and_normalize(a: MatrixOperator, x: F8) -> F8:
-    """Every part at length one, with negative rounding noise removed."""
-    x = np.maximum(x, 0.0)
-    return x * _invert_norms(a.compute_norms(x))[a.owner]
-
-
-def _iterate_conjugate(a: MatrixOperator, x: F8, tolerance: float, most: int) -> tuple[F8, I8]:
-    """Locally optimal conjugate directions: the best vector spanned by x, its residual and the last step."""
-    steps, running = np.zeros(a.count, np.int64), np.ones(a.count, np.bool_)
-    p, ap = np.zeros(a.size), np.zeros(a.size)
-    for _ in range(most):
-        ax = a.multiply_transposed(a.multiply(x))
-        rho = a.compute_dots(x, ax)
-        r = ax - rho[a.owner] * x
-        running &= a.compute_norms(r) > tolerance * rho
-        if not running.any():
-            break
-        steps[running] += 1
-        r = _normalize_parts(a, r - a.compute_dots(r, x)[a.owner] * x)
-        ar = a.multiply_transposed(a.multiply(r))
-        # without orthogonalization the small eigenproblem becomes ill-conditioned near convergence
-        for basis, image in ((x, ax), (r, ar)):
-            share = a.compute_dots(p, basis)[a.owner]
-            p, ap = p - share * basis, ap - share * image
-        length = _invert_norms(a.compute_norms(p))[a.owner]
-        p, ap = p * length, ap * length
-        c = _find_best_weights(a, (x, r, p), (ax, ar, ap))[:, a.owner]
-        p, ap = c[1] * r + c[2] * p, c[1] * ar + c[2] * ap
-        x = np.where(running[a.owner], _normalize_parts(a, c[0] * x + p), x)
-    return _clip_and_normalize(a, x), steps
-
-
-def _normalize_parts(a: MatrixOperator, x: F8) -> F8:
-    return x * _invert_norms(a.compute_norms(x))[a.owner]
-
-
-def _find_best_weights(a: MatrixOperator, basis: tuple[F8, F8, F8], image: tuple[F8, F8, F8]) -> F8:
-    """For every matrix, the weights of the basis vectors that maximize the Rayleigh quotient."""
-    table = np.array([[a.compute_dots(b, i) for i in image] for b in basis])
-    vectors = np.linalg.eigh((table + table.swapaxes(0, 1)).transpose(2, 0, 1) / 2)[1]
-    best: F8 = vectors[:, :, -1].T
-    return best * np.where(best[0] < 0, -1.0, 1.0)
 
 
 # -- more than one pair of vectors ---------------------------------------------------------------------------

@@ -3,8 +3,7 @@
 A ranking y has probability proportional to exp(sum over places p of omega[y(p)] / log2(p + 1)), places from 1
 (Volkovs & Zemel, CIKM 2013). The metric walks down the ranking (`podium.kernels.ranking_measures`), so what a
 place adds to it depends on the item there and on the set of items above, not on their order: sums over all n!
-rankings are sums over the 2^n sets, as in the compiled kernel. The body for small inputs enumerates the
-rankings.
+rankings are sums over the 2^n sets. `compute_expected_metric` enumerates the rankings of several queries at once.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels import segments
-from podium.kernels.dispatch import F8, I4, I8, is_large
-from podium.kernels.lambdas import MetricTarget, OptimizerState, update_weights
+from podium._core import ranking_expectations as core
+from podium.kernels.dispatch import F8, I4, I8
+from podium.kernels.lambdas import MetricTarget, OptimizerState
 from podium.kernels.ranking_measures import PRECISION, SUM
 
 __all__ = [
@@ -34,7 +33,6 @@ __all__ = [
 ]
 
 LARGEST = 7  # items of a subset
-VISIT = 50  # units of work per sampled query
 
 
 class Potentials(NamedTuple):
@@ -108,43 +106,15 @@ def _compute_metric_values(gain: F8, order: I8, kind: int, discount: F8, limit: 
     return worth
 
 
-def sample_subsets(starts: I8, level: I4, visit: I8, size: int, uniform: F8, passes: int = 1) -> I8:
+def sample_subsets(starts: I8, level: I4, visit: I8, size: int, uniform: F8) -> I8:
     """At most `size` rows of each visited query, with at least one of each level (of `size` levels at most).
 
     `uniform` holds 2 * size random numbers per visit; the rows of a query are and stay sorted best level
-    first. -1 is padding. `passes` is the expected number of calls, which decides whether compiling pays off.
+    first. -1 is padding.
     """
     out = np.full((len(visit), size), -1, np.int64)
-    if is_large(VISIT * len(visit) * passes):
-        from podium.kernels.compiled.ranking_expectations import sample_subsets as kernel
-
-        kernel(starts, level, visit, uniform, out)
-        return out
-    for k, q in enumerate(visit.tolist()):
-        chosen = _sample_subset(level[starts[q] : starts[q + 1]].tolist(), size, uniform[k].tolist())
-        out[k, : len(chosen)] = [int(starts[q]) + i for i in chosen]
+    core.sample_subsets(starts, level, visit, uniform, out)
     return out
-
-
-def _sample_subset(level: list[int], size: int, uniform: list[float]) -> list[int]:
-    n = len(level)
-    if n <= size:
-        return list(range(n))
-    begin = [i for i in range(n) if i == 0 or level[i] != level[i - 1]]
-    runs = list(itertools.pairwise([*begin, n]))
-    if len(runs) > size:
-        for k in range(size):
-            other = k + int(uniform[size + k] * (len(runs) - k))
-            runs[k], runs[other] = runs[other], runs[k]
-    chosen = [a + int(u * (b - a)) for (a, b), u in zip(runs[:size], uniform, strict=False)]
-    taken = set(chosen)
-    rest = [i for i in range(n) if i not in taken]
-    for k in range(len(chosen), size):
-        done = k - len(taken)
-        other = done + int(uniform[k] * (len(rest) - done))
-        rest[done], rest[other] = rest[other], rest[done]
-        chosen.append(rest[done])
-    return sorted(chosen)
 
 
 def train_crf_pass(
@@ -154,56 +124,22 @@ def train_crf_pass(
     visit: I8,
     rows: I8,
     batch: int,
-    optimiser: OptimizerState,
-    passes: int = 1,
+    optimizer: OptimizerState,
 ) -> float:
     """Visit queries, each through its sampled rows, with a step after every `batch`; the mean expected loss.
 
-    `weight` is the weight of each query. `passes` is the expected number of calls (see `sample_subsets`).
-    The weights of group g are `optimiser.weights[3 * g : 3 * g + 3]`.
+    `weight` is the weight of each query; the weights of group g are `optimizer.weights[3 * g : 3 * g + 3]`.
     """
-    if is_large(VISIT * len(visit) * passes):
-        from podium.kernels.compiled.ranking_expectations import train_crf_pass as kernel
-
-        state = (optimiser.weights, optimiser.mean, optimiser.square, optimiser.steps)
-        settings = (
-            optimiser.adam,
-            optimiser.rate,
-            optimiser.l2,
-            optimiser.positive,
-            optimiser.penalty_center(),
-        )
-        walk = (target.kind, target.gain, target.discount, target.limit)
-        falls = place_weights(rows.shape[1])
-        return float(kernel(*potentials, *walk, weight, visit, rows, falls, batch, *state, *settings))
-    lost = 0.0
-    for first in range(0, len(visit), batch):
-        chosen = slice(first, min(first + batch, len(visit)))
-        loss, gradient = _compute_batch_gradient(
-            potentials, target, weight, visit[chosen], rows[chosen], optimiser.weights
-        )
-        update_weights(optimiser, gradient / (chosen.stop - chosen.start))
-        lost += loss
-    return lost / max(float(weight[visit].sum()), 1e-300)
-
-
-def _compute_batch_gradient(
-    potentials: Potentials, target: MetricTarget, weight: F8, visit: I8, rows: I8, flat: F8
-) -> tuple[float, F8]:
-    """The weighted expected loss of some visits, and its gradient."""
-    weights, gradient, lost = flat.reshape(-1, 3), np.zeros((len(flat) // 3, 3)), 0.0
-    counts = (rows >= 0).sum(axis=1)
-    for n in np.unique(counts).tolist():
-        which = np.flatnonzero(counts == n)
-        here = rows[which, :n]
-        offsets, entries = segments.gather_segments(potentials.starts, here.ravel())
-        owner = np.repeat(np.arange(here.size), np.diff(offsets))
-        values, group = potentials.values[entries], potentials.group[entries]
-        omega = sum_by_index(owner, (values * weights[group]).sum(axis=1), here.size)
-        walk = (target.kind, target.discount, target.limit[visit[which]])
-        mean, slope = compute_expected_metric(omega.reshape(here.shape), target.gain[here], *walk)
-        much = weight[visit[which]]
-        lost += float((much * (1.0 - mean)).sum())
-        slope = -(much[:, None] * slope).ravel()
-        np.add.at(gradient, group, values * slope[owner][:, None])
-    return lost, gradient.ravel()
+    state = (optimizer.weights, optimizer.mean, optimizer.square, optimizer.steps)
+    settings = (
+        optimizer.adam,
+        optimizer.rate,
+        optimizer.l2,
+        optimizer.positive,
+        optimizer.penalty_center(),
+    )
+    walk = (target.kind, target.gain, target.discount, target.limit)
+    falls = place_weights(rows.shape[1])
+    return float(
+        core.train_crf_pass(*potentials, *walk, weight, visit, rows, falls, batch, *state, *settings)
+    )

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels import segments
-from podium.kernels.dispatch import F8, I4, I8, is_large, run_in_threads
+from podium._core import ranking_measures as core
+from podium.kernels.dispatch import F8, I4, I8, run_in_threads
 
 __all__ = [
     "BPREF",
@@ -57,17 +57,12 @@ def walk_rankings(rankings: Rankings, walks: list[RankingWalk]) -> F8:
         return out
     found = rankings.query >= 0
     sizes = np.where(found, np.diff(rankings.starts, append=0)[rankings.query], 0)
-    if is_large(int(sizes.sum())):
-        _walk_compiled(rankings, sizes, walks, out)
-        return out
-    depth = _compute_depths(sizes, walks)
-    row_query, place = _number_places(depth)
-    level = rankings.level[rankings.order[np.repeat(rankings.starts[rankings.query], depth) + place]]
-    for values, w in zip(out, walks, strict=True):
-        seen = place < np.minimum(sizes, sizes if w.kind == BPREF else w.limit)[row_query]
-        values[:] = _BODIES[w.kind](
-            _WalkRows(row_query[seen], place[seen], w.gain[level[seen]], w, len(values))
-        )
+    width = max(len(w.discount) for w in walks)
+    discount = np.stack([np.pad(w.discount, (0, width - len(w.discount))) for w in walks])
+    kind = np.array([w.kind for w in walks], np.int64)
+    gain, limit = np.stack([w.gain for w in walks]), np.stack([w.limit for w in walks])
+    given = (*rankings, _compute_depths(sizes, walks), kind, gain, discount, limit, out)
+    run_in_threads(core.walk_rankings, np.concatenate(([0], np.cumsum(sizes))), *given)
     return out
 
 
@@ -78,122 +73,16 @@ def _compute_depths(sizes: I8, walks: list[RankingWalk]) -> I8:
     return depth
 
 
-def _number_places(depth: I8) -> tuple[I8, I8]:
-    row_query = np.repeat(np.arange(len(depth)), depth)
-    first = np.cumsum(depth) - depth
-    return row_query, np.arange(len(row_query)) - first[row_query]
-
-
-def _walk_compiled(rankings: Rankings, sizes: I8, walks: list[RankingWalk], out: F8) -> None:
-    from podium.kernels.compiled.ranking_measures import walk_rankings as kernel
-
-    width = max(len(w.discount) for w in walks)
-    discount = np.stack([np.pad(w.discount, (0, width - len(w.discount))) for w in walks])
-    kind = np.array([w.kind for w in walks], np.int64)
-    gain = np.stack([w.gain for w in walks])
-    limit = np.stack([w.limit for w in walks])
-    work = segments.offsets(sizes)
-    depth = _compute_depths(sizes, walks)
-    run_in_threads(kernel, work, *rankings, depth, kind, gain, discount, limit, out)
-
-
-# -- bodies for small inputs; bincount adds in the order of the rows, as the compiled loops do ---------------
-
-
-class _WalkRows(NamedTuple):
-    """The places that one walk visits, query by query from the top."""
-
-    query: I8
-    place: I8
-    gain: F8
-    walk: RankingWalk
-    queries: int
-
-    def sum_by_query(self, value: F8) -> F8:
-        """Sums by query."""
-        return np.bincount(self.query, weights=value, minlength=self.queries).astype(np.float64, copy=False)
-
-    def sum_running(self, value: F8) -> F8:
-        """Sums from the top of the query down to each row; of integers, so exact in any order."""
-        total = np.cumsum(value)
-        top = np.arange(len(value)) - self.place
-        return np.asarray(total - (total - value)[top])
-
-
-def _sum_gains(rows: _WalkRows) -> F8:
-    return rows.sum_by_query(rows.gain * rows.walk.discount[rows.place])
-
-
-def _sum_precisions(rows: _WalkRows) -> F8:
-    return rows.sum_by_query(rows.gain * rows.sum_running(rows.gain) / rows.walk.discount[rows.place])
-
-
-def _sum_bpref(rows: _WalkRows) -> F8:
-    above = rows.sum_running((rows.gain == 0).astype(np.float64))
-    bound = rows.walk.limit[rows.query]
-    loss = np.divide(np.minimum(above, bound), bound, out=np.zeros(len(above)), where=bound > 0)
-    return rows.sum_by_query(np.where(rows.gain > 0, 1.0 - loss, 0.0))
-
-
-def _sum_cascade(rows: _WalkRows) -> F8:
-    """Loops over places or over queries, whichever are fewer: products have no grouped form in numpy."""
-    lengths = np.bincount(rows.query, minlength=rows.queries)
-    first = np.cumsum(lengths) - lengths
-    if rows.queries < lengths.max(initial=0):
-        return _sum_cascade_by_query(rows, first, lengths)
-    value, left = np.zeros(rows.queries), np.ones(rows.queries)
-    for i in range(int(lengths.max(initial=0))):
-        active = np.flatnonzero((lengths > i) & (left > 0))
-        if not len(active):
-            break
-        g = rows.gain[first[active] + i]
-        value[active] += rows.walk.discount[i] * g * left[active]
-        left[active] *= 1.0 - g
-    return value
-
-
-def _sum_cascade_by_query(rows: _WalkRows, first: I8, lengths: I8) -> F8:
-    value = np.zeros(rows.queries)
-    for q in np.flatnonzero(lengths):
-        g = rows.gain[first[q] : first[q] + lengths[q]]
-        left = np.concatenate(([1.0], np.cumprod(1.0 - g)[:-1]))
-        value[q] = np.cumsum(rows.walk.discount[: lengths[q]] * g * left)[-1]
-    return value
-
-
-_BODIES = {SUM: _sum_gains, PRECISION: _sum_precisions, CASCADE: _sum_cascade, BPREF: _sum_bpref}
-
-
 # -- pairs --------------------------------------------------------------------------------------------------
 
 
 def count_earlier(starts: I8, value: I8) -> tuple[I8, I8]:
     """For every row, how many rows before it in its segment have a smaller value, and how many a larger one.
 
-    Values are integers from 0, small for speed. O(n log n): bit by bit from the highest, rows that
-    agree so far are together and in their old order, and the next bit separates them.
+    Values are integers from 0, small for speed. O(n log n).
     """
     smaller, larger = np.zeros(len(value), np.int64), np.zeros(len(value), np.int64)
     if not len(value):
         return smaller, larger
-    if is_large(len(value)):
-        from podium.kernels.compiled.ranking_measures import count_earlier as kernel
-
-        run_in_threads(kernel, starts, starts, value, smaller, larger)
-        return smaller, larger
-    group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    row = np.arange(len(value))
-    for bit in reversed(range(int(value.max()).bit_length())):
-        high = (value[row] >> bit) & 1
-        first = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
-        # rows that agree in the higher bits are ordered by this bit alone
-        ones = np.cumsum(high) - high
-        ones -= np.repeat(ones[first], np.diff(first, append=len(row)))
-        zeros = np.arange(len(row)) - np.repeat(first, np.diff(first, append=len(row))) - ones
-        smaller[row] += np.where(high == 1, zeros, 0)
-        larger[row] += np.where(high == 0, ones, 0)
-        group = 2 * group + high
-        order = np.argsort(group, kind="stable")
-        _, group = np.unique(group[order], return_inverse=True)
-        row = row[order]
+    run_in_threads(core.count_earlier, starts, starts, value.astype(np.int64, copy=False), smaller, larger)
     return smaller, larger

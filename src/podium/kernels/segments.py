@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podium.kernels.dispatch import F8, I4, I8, is_large, run_in_threads
+from podium._core import segments as core
+from podium.kernels.dispatch import F8, I4, I8, run_in_threads
 
 __all__ = [
     "ListStatistics",
@@ -59,16 +60,8 @@ def is_sorted(group: I8, value: npt.NDArray[Any], then: Ints) -> bool:
 
 def find_first_repeat(group: I8, slot: Ints) -> int | None:
     """A row whose (group, slot) occurred earlier in the same group, or None; groups are contiguous."""
-    width = int(slot.max()) + 1
-    if is_large(len(group)):
-        from podium.kernels.compiled.segments import find_first_repeat as kernel
-
-        at = int(kernel(group, slot, width))
-        return None if at < 0 else at
-    keys = group * width + slot
-    order = np.argsort(keys, kind="stable")
-    again = np.flatnonzero(keys[order][1:] == keys[order][:-1])
-    return None if len(again) == 0 else int(order[again + 1].min())
+    at = int(core.find_first_repeat(group, slot.astype(np.int32, copy=False), int(slot.max()) + 1))
+    return None if at < 0 else at
 
 
 def competition_ranks(group: I8, value: F8) -> I4:
@@ -86,23 +79,9 @@ def competition_ranks(group: I8, value: F8) -> I4:
 
 def fractional_ranks(starts: I8, rank: I4) -> F8:
     """Positions 1..n inside each list with ties sharing their mean: 1, 2.5, 2.5, 4."""
-    n = len(rank)
-    if is_large(n):
-        from podium.kernels.compiled.segments import fractional_ranks as kernel
-
-        shared = np.empty(n)
-        run_in_threads(kernel, starts, starts, rank, shared)
-        return shared
-    place = np.arange(1, n + 1, dtype=np.float64) - np.repeat(starts[:-1], np.diff(starts))
-    if n < 2:
-        return place
-    begins = np.concatenate(([True], rank[1:] != rank[:-1]))
-    begins[starts[:-1][np.diff(starts) > 0]] = True
-    first = np.flatnonzero(begins)
-    if len(first) == n:
-        return place
-    size = np.diff(np.append(first, n))
-    return np.repeat(place[first] + (size - 1) / 2, size)
+    shared = np.empty(len(rank))
+    run_in_threads(core.fractional_ranks, starts, starts, rank, shared)
+    return shared
 
 
 def implied_scores(rank: I4, last: I8, size: I8) -> F8:
@@ -123,24 +102,7 @@ def compute_list_statistics(starts: I8, value: F8) -> ListStatistics:
     """Statistics of each list; an empty list gives zeros."""
     lists = len(starts) - 1
     stats = ListStatistics(*(np.zeros(lists) for _ in range(4)))
-    if is_large(len(value)):
-        from podium.kernels.compiled.segments import compute_list_statistics as kernel
-
-        run_in_threads(kernel, starts, starts, value, *stats)
-        return stats
-    sizes = np.diff(starts)
-    filled = np.flatnonzero(sizes)
-    if len(filled) == 0:
-        return stats
-    which = np.repeat(np.arange(lists), sizes)
-    stats.low[filled] = np.minimum.reduceat(value, starts[:-1][filled])
-    stats.high[filled] = np.maximum.reduceat(value, starts[:-1][filled])
-    count = np.maximum(sizes, 1)
-    stats.mean[:] = np.bincount(which, weights=value, minlength=lists) / count
-    # dividing by it keeps squares from overflowing
-    spread = np.where(stats.high > stats.low, stats.high - stats.low, 1.0)
-    off = (value - stats.mean[which]) / spread[which]
-    stats.deviation[:] = np.sqrt(np.bincount(which, weights=off * off, minlength=lists) / count) * spread
+    run_in_threads(core.compute_list_statistics, starts, starts, value, *stats)
     return stats
 
 
@@ -148,33 +110,20 @@ def sum_points(
     query_starts: I8, starts: I8, item: I4, rank: I4, points: F8, list_weight: F8, slots: int
 ) -> F8:
     """Sum over lists of `list_weight * points[rank]` for each slot."""
-    if is_large(len(item)):
-        from podium.kernels.compiled.segments import sum_points as kernel
-
-        total = np.zeros(slots)
-        run_in_threads(
-            kernel, starts[query_starts], query_starts, starts, item, rank, points, list_weight, total
-        )
-        return total
-    value = points[rank] * np.repeat(list_weight, np.diff(starts))
-    return np.bincount(item, weights=value, minlength=slots)[:slots].astype(np.float64, copy=False)
+    total = np.zeros(slots)
+    given = (query_starts, starts, item, rank, points, list_weight, total)
+    run_in_threads(core.sum_points, starts[query_starts], *given)
+    return total
 
 
 def sum_affine(
     query_starts: I8, starts: I8, item: I4, value: F8 | None, base: F8, slope: F8, slots: int
 ) -> F8:
     """Sum over lists of `base + slope * value` for each slot; without `value`, of `base` alone."""
-    if is_large(len(item)):
-        from podium.kernels.compiled.segments import sum_affine as kernel
-
-        total = np.zeros(slots)
-        run_in_threads(kernel, starts[query_starts], query_starts, starts, item, value, base, slope, total)
-        return total
-    sizes = np.diff(starts)
-    term = np.repeat(base, sizes)
-    if value is not None:
-        term = term + np.repeat(slope, sizes) * value
-    return np.bincount(item, weights=term, minlength=slots)[:slots].astype(np.float64, copy=False)
+    total = np.zeros(slots)
+    given = (query_starts, starts, item, value, base, slope, total)
+    run_in_threads(core.sum_affine, starts[query_starts], *given)
+    return total
 
 
 def find_extreme_by_item(item: I4, value: F8, slots: int, *, largest: bool) -> F8:

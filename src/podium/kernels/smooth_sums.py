@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 
+from podium._core import smooth_sums as core
 from podium.kernels.dispatch import F8, I8
 
 __all__ = ["HALF_TANH", "LOGISTIC_SLOPE", "LOG_COSH", "near_cells", "sums", "within_sets"]
@@ -50,17 +51,13 @@ def _log_cosh(d: F8) -> F8:
 
 def sums(kind: int, source: F8, mass: F8, target: F8) -> F8:
     """For every target: the sum over sources of their mass times the function of target minus source."""
-    from podium.kernels.compiled.smooth_sums import sums as kernel
-
     out = np.zeros(len(target))
-    kernel(kind, near_cells(kind), source, mass, target, np.ones(len(target)), out)
+    core.sums(kind, near_cells(kind), source, mass, target, np.ones(len(target)), out)
     return out
 
 
 def within_sets(kind: int, starts: I8, item: I8, weight: F8, x: F8, mass: F8) -> F8:
     """By item: over the sets that hold it, their weight times the sum over the set's items (with itself)."""
-    from podium.kernels.compiled.smooth_sums import within_sets as kernel
-
     out = np.zeros(len(x))
-    kernel(kind, near_cells(kind), starts, item, weight, x, mass, out)
+    core.within_sets(kind, near_cells(kind), starts, item, weight, x, mass, out)
     return out

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium._core import stagewise_model as core
 from podium.kernels import segments
-from podium.kernels.dispatch import F8, I8, is_large, run_in_threads
-from podium.kernels.majority import score_blocks
+from podium.kernels.dispatch import F8, I8, run_in_threads
 
 __all__ = ["DISTANCES", "compute_coset_distances", "compute_footrule_distances", "compute_stage_scores"]
 
@@ -32,9 +32,10 @@ def compute_coset_distances(places: F8, above: int, distance: str) -> F8:
     """
     n, stage = above + len(places), above + 1
     if distance == "kendall":
-        from scipy.stats import rankdata
-
-        return np.asarray(rankdata(places, axis=0), np.float64) - 1.0
+        # the number of items before plus half of those at the same place
+        below = (places[None, :, :] < places[:, None, :]).sum(axis=1)
+        equal = (places[None, :, :] == places[:, None, :]).sum(axis=1)
+        return np.asarray(below + (equal - 1) / 2, np.float64)
     return (
         places * float(n + 1 - stage)
         if distance == "spearman"
@@ -62,57 +63,6 @@ def compute_stage_scores(places: F8, starts: I8, theta: F8, distance: str) -> F8
         return np.asarray(-np.einsum("ij,j->i", places, theta))
     scores, sizes = np.zeros(len(places)), np.diff(starts)
     work = segments.offsets(sizes * sizes * (len(theta) + 1))
-    if is_large(int(work[-1])):
-        from podium.kernels.compiled.stagewise_model import compute_stage_scores as kernel
-
-        run_in_threads(
-            kernel, work, starts, np.ascontiguousarray(places), theta, distance == "kendall", NEAR, scores
-        )
-        return scores
-    for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        scores[a:b] = _score_query(places[a:b], theta, distance == "kendall")
+    given = (starts, np.ascontiguousarray(places), theta, distance == "kendall", NEAR, scores)
+    run_in_threads(core.compute_stage_scores, work, *given)
     return scores
-
-
-def _score_query(places: F8, theta: F8, pairs: bool) -> F8:
-    """One query, for small inputs."""
-    table = _compute_pair_costs(places, theta) if pairs else _compute_gap_costs(places, theta)
-    size, near = len(places), NEAR * len(places) * float(np.abs(theta).sum())
-    left, blocks, above = np.arange(size), [], 0
-    cost = table.sum(axis=0)
-    while len(left):
-        cost = cost if pairs else table[above]
-        taken = left[cost[left] <= cost[left].min() + near]
-        while pairs and len(taken) > 1:
-            inside = table[np.ix_(taken, taken)].sum(axis=0)
-            best = taken[inside <= inside.min() + near]
-            if len(best) == len(taken):
-                break
-            taken = best
-        blocks.append(taken)
-        above += len(taken)
-        left = np.setdiff1d(left, taken, assume_unique=True)
-        if pairs:
-            for item in taken.tolist():
-                cost -= table[item]
-    return score_blocks(blocks, size)
-
-
-def _compute_pair_costs(places: F8, theta: F8) -> F8:
-    """Cost of x while y is left, at (y, x): the total theta of the experts that put y above x, ties half."""
-    table = np.zeros((len(places), len(places)))
-    for k in range(len(theta)):
-        place = places[:, k]
-        table += theta[k] * ((place[:, None] < place) + 0.5 * (place[:, None] == place))
-    np.fill_diagonal(table, 0.0)
-    return table
-
-
-def _compute_gap_costs(places: F8, theta: F8) -> F8:
-    """Cost of x at each stage, at (stage, x)."""
-    size = len(places)
-    table = np.zeros((size, size))
-    for stage in range(1, size + 1):
-        for k in range(len(theta)):
-            table[stage - 1] += theta[k] * compute_footrule_distances(places[:, k], stage, size)
-    return table

@@ -1,18 +1,20 @@
-"""Whitespace-separated text to columns, for files too large for plain Python.
+"""Whitespace-separated text to columns.
 
 Ids stay in place (a position and a length in the bytes of the file) until the distinct ones of each query are
-copied out. Only the compiled bodies are here: small files are read by plain Python in `podium.formats`, which
-is the twin these are tested against.
+copied out. What a kernel refuses, `podium.formats` reads line by line in plain Python, and names the line.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium._core import text_columns as core
+from podium._core import text_items as core_items
 from podium.kernels import dispatch, segments
 from podium.kernels.dispatch import B1, F8, I4, I8, U1, run_in_threads
 
@@ -35,6 +37,7 @@ __all__ = [
 
 LAST_COLUMN = 1_000_000  # of a LETOR line
 _COLON = 58
+_THREAD_BYTES = 1 << 20  # text per thread below which starting one costs more than it saves
 
 
 class LineShape(NamedTuple):
@@ -64,22 +67,17 @@ class TextRows(NamedTuple):
 
 def tokenize_lines(data: U1, shape: LineShape, cuts: I8, lowest_rank: int) -> TextRows | int:
     """Split text into rows, or return the position of the first line that plain Python must handle."""
-    from podium.kernels.compiled.text_columns import tokenize_lines as kernel
-
-    ends = _find_line_cuts(data, dispatch.count_threads())
+    ends = _find_line_cuts(data, min(dispatch.count_threads(), len(data) // _THREAD_BYTES + 1))
     parts = list(itertools.pairwise(ends))
-    with ThreadPoolExecutor(max(len(parts), 1)) as pool:
-        lines = list(pool.map(lambda p: _count_lines(data, *p), parts))
-        base = segments.offsets(lines)
-        n = int(base[-1])
-        item_at, item_len = np.empty(n, np.int64), np.empty(n, np.int32)
-        rank, score = np.empty(n if shape.rank >= 0 else 0, np.int32), np.empty(n)
-        columns = (item_at, item_len, rank, score)
-        jobs = [
-            pool.submit(kernel, data, a, b, int(row), tuple(shape), cuts, lowest_rank, *columns)
-            for (a, b), row in zip(parts, base, strict=False)
-        ]
-        results = [job.result() for job in jobs]
+    base = segments.offsets(_map_in_threads(lambda p: _count_lines(data, *p), parts))
+    n = int(base[-1])
+    item_at, item_len = np.empty(n, np.int64), np.empty(n, np.int32)
+    rank, score = np.empty(n if shape.rank >= 0 else 0, np.int32), np.empty(n)
+    given = (tuple(shape), cuts, lowest_rank, item_at, item_len, rank, score)
+    results = _map_in_threads(
+        lambda job: core.tokenize_lines(data, *job[0], job[1], *given),
+        list(zip(parts, base.tolist(), strict=False)),
+    )
     bad = [place for _, place, _ in results if place >= 0]
     if bad:
         return int(bad[0])
@@ -94,6 +92,14 @@ def tokenize_lines(data: U1, shape: LineShape, cuts: I8, lowest_rank: int) -> Te
     return TextRows(
         item_at, item_len, rank, score, run_rows, *(np.ascontiguousarray(runs[:, k]) for k in range(1, 5))
     )
+
+
+def _map_in_threads(work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+    """The results of all parts, each in a thread of its own; one part stays in the calling thread."""
+    if len(parts) == 1:
+        return [work(parts[0])]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(work, parts))
 
 
 def _find_line_cuts(data: U1, parts: int) -> list[int]:
@@ -118,41 +124,33 @@ def _count_lines(data: U1, begin: int, end: int) -> int:
 
 def parse_cells(data: U1, lines: int) -> tuple[I8, I4, F8] | None:
     """Width of each line, columns and values of `column:value` lines; None if plain Python must take over."""
-    from podium.kernels.compiled.text_columns import parse_cells as kernel
-
     count = int(np.count_nonzero(data == _COLON))
     widths, column, value = np.zeros(lines, np.int64), np.empty(count, np.int32), np.empty(count)
-    if kernel(data, LAST_COLUMN, widths, column, value) >= 0:
+    if core.parse_cells(data, LAST_COLUMN, widths, column, value) >= 0:
         return None
     return widths, column, value
 
 
 def encode_spans(data: U1, at: I8, length: I8) -> tuple[I8, I8]:
     """Code of each span by first appearance, and the first span of each code."""
-    from podium.kernels.compiled.text_columns import intern_spans
-
     codes, firsts = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
-    count = intern_spans(data, at, length, codes, firsts)
+    count = core.intern_spans(data, at, length, codes, firsts)
     return codes, firsts[:count].copy()
 
 
 def concat_spans(data: U1, at: I8, length: I8) -> tuple[U1, I8]:
     """Spans concatenated, with their offsets."""
-    from podium.kernels.compiled.text_columns import copy_spans
-
     offsets = np.zeros(len(at) + 1, np.int64)
     out = np.empty(int(length.sum()), np.uint8)
-    copy_spans(data, at, length, offsets, out)
+    core.copy_spans(data, at, length, offsets, out)
     return out, offsets
 
 
 def find_slow_scores(data: U1, rows: TextRows, shape: LineShape) -> tuple[I8, U1, I8]:
     """Rows whose score is still NaN, and the text of those scores."""
-    from podium.kernels.compiled.text_columns import find_field_after
-
     which = np.flatnonzero(np.isnan(rows.score))
     at, length = np.empty(len(which), np.int64), np.empty(len(which), np.int64)
-    find_field_after(data, which, rows.item_at, shape.score - shape.item, at, length)
+    core.find_field_after(data, which, rows.item_at, shape.score - shape.item, at, length)
     return which, *concat_spans(data, at, length)
 
 
@@ -184,18 +182,16 @@ class ItemSlots(NamedTuple):
 
 def index_items(data: U1, rows: TextRows, queries: RunGroups) -> ItemSlots:
     """Assign slots to the items of every query."""
-    from podium.kernels.compiled import text_items as compiled
-
     n, q = len(rows.item_at), len(queries.run_starts) - 1
     slot, rep = np.empty(n, np.int32), np.empty(n, np.int32)
     counts, widths = np.zeros(q, np.int64), np.zeros(q, np.int64)
     common = (data, rows.item_at, rows.item_len, rows.run_rows, *queries, slot, rep)
-    run_in_threads(compiled.index_items, queries.row_starts, *common, counts, widths)
+    run_in_threads(core_items.index_items, queries.row_starts, *common, counts, widths)
     starts, text = (segments.offsets(c) for c in (counts, widths))
     buffer, offsets = np.empty(int(text[-1]), np.uint8), np.empty(int(starts[-1]) + 1, np.int64)
     offsets[-1] = text[-1]
     arrival = np.full(int(starts[-1]), -1, np.int32)
-    run_in_threads(compiled.write_items, starts, *common, starts, text, buffer, offsets, arrival)
+    run_in_threads(core_items.write_items, starts, *common, starts, text, buffer, offsets, arrival)
     return ItemSlots(slot, starts, buffer, offsets, arrival)
 
 
@@ -213,8 +209,6 @@ def sort_lists(
     rows: TextRows, items: ItemSlots, grouped: RunGroups, query_of_list: I8, by: int
 ) -> SortedLists:
     """Sort each list's rows; `by` 0: by rank where the scores agree, 1: by rank, 2: by score."""
-    from podium.kernels.compiled.text_items import sort_list_rows
-
     n, count = len(rows.item_at), len(query_of_list)
     # a file whose lists are contiguous and in sequence keeps its columns
     in_place = len(rows.rank) == n and not (np.diff(grouped.order) != 1).any()
@@ -231,7 +225,7 @@ def sort_lists(
         items.slot,
     )
     run_in_threads(
-        sort_list_rows,
+        core_items.sort_list_rows,
         grouped.row_starts,
         *given,
         rows.rank,

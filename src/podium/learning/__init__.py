@@ -1,1 +1,1 @@
-"""Learning from labels: examples, networks, and shards of training data."""
+"""Learning from labels: examples, the training loop, scorers, and shards of training data."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +19,72 @@ from podium.kernels.lambdas import (
     update_weights,
 )
 from podium.learning.examples import LearningTask
-from podium.learning.networks import Network
-from podium.learning.objective import Block, BlockSource, InMemoryBlock, Objective
 from podium.learning.plan import Plan, ScorerSettings
-from podium.learning.trainer import train_members
+from podium.learning.trainer import Block, BlockSource, InMemoryBlock, Objective, train_members
 from podium.metrics.base import MetricSpec
 
-__all__ = ["FeatureBlock", "FeatureScorer", "WeightPrior", "fit_scorer", "train_network_pass"]
+__all__ = ["FeatureBlock", "FeatureScorer", "Network", "WeightPrior", "fit_scorer", "train_network_pass"]
+
+
+@dataclass(frozen=True)
+class Network:
+    """Layers of `tanh` units on top of the features, and an output without bias: only differences matter."""
+
+    inputs: int
+    hidden: int = 0
+    layers: int = 1
+
+    @property
+    def widths(self) -> list[int]:
+        """Widths of the features and of every hidden layer."""
+        return [self.inputs] + [self.hidden] * (self.layers if self.hidden else 0)
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return sum((a + 1) * b for a, b in pairwise(self.widths)) + self.widths[-1]
+
+    def init_weights(self, random: np.random.Generator) -> F8:
+        """Zeros for a linear scorer; otherwise Glorot & Bengio's uniform weights, zero biases and output."""
+        flat = np.zeros(self.size)
+        for matrix, _ in self._split_parameters(flat)[0]:
+            reach = np.sqrt(6.0 / sum(matrix.shape))
+            matrix[:] = random.uniform(-reach, reach, matrix.shape)
+        return flat
+
+    def _split_parameters(self, flat: F8) -> tuple[list[tuple[F8, F8]], F8]:
+        """Views of the flat vector: (matrix, bias) of every hidden layer, and the output weights."""
+        layers, at = [], 0
+        for a, b in pairwise(self.widths):
+            matrix = flat[at : at + a * b].reshape(a, b)
+            layers.append((matrix, flat[at + a * b : at + (a + 1) * b]))
+            at += (a + 1) * b
+        return layers, flat[at:]
+
+    def compute_scores(self, flat: F8, values: F8) -> F8:
+        """One score per row."""
+        hidden, output = self._split_parameters(flat)
+        for matrix, bias in hidden:
+            values = np.tanh(values @ matrix + bias)
+        # the same summation order for every row: equal rows get bit-identical scores wherever they lie
+        return np.asarray(np.einsum("ij,j->i", values, output))
+
+    def compute_gradient(self, flat: F8, values: F8, slope: F8) -> F8:
+        """The gradient of sum(slope * scores) with respect to the parameters."""
+        hidden, output = self._split_parameters(flat)
+        seen = [values]
+        for matrix, bias in hidden:
+            seen.append(np.tanh(seen[-1] @ matrix + bias))
+        out = np.zeros(len(flat))
+        parts, last = self._split_parameters(out)
+        last[:] = slope @ seen[-1]
+        back = slope[:, None] * output
+        for k in reversed(range(len(hidden))):
+            back = back * (1.0 - seen[k + 1] ** 2)
+            parts[k][0][:] = seen[k].T @ back
+            parts[k][1][:] = back.sum(axis=0)
+            back = back @ hidden[k][0].T
+        return out
 
 
 @dataclass(kw_only=True)
@@ -50,7 +110,7 @@ class FeatureBlock(Block):
         elif self.network.hidden:
             train_network_pass(self.network, values, starts, self.target, visit, batch, optimizer)
         else:
-            train_linear_pass(values, starts, self.target, visit, batch, optimizer, self.calls)
+            train_linear_pass(values, starts, self.target, visit, batch, optimizer)
         return 0.0, 0.0
 
     def _copy_to_device(self) -> Any:
@@ -161,7 +221,7 @@ class FeatureScorer:
 
     def scale_values(self, values: F8) -> F8:
         """Features as the network takes them."""
-        if not self.settings.standardise:
+        if not self.settings.standardize:
             return values
         scaled = values - self.center_
         scaled /= self.scale_  # in place: another array of this size would cost more than the division
@@ -203,7 +263,7 @@ def fit_scorer(
     plan, values = plan or settings.plan, task.values
     width = values.shape[1]
     scorer = FeatureScorer(settings, np.zeros(width), np.ones(width))
-    if settings.standardise and len(values):
+    if settings.standardize and len(values):
         scorer = scorer.with_scale(values.mean(axis=0), values.std(axis=0))
     if settings.scorer == "lambdamart":
         from podium.learning import trees

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from podium.core.errors import Option, ParameterError
 from podium.core.old_names import accept_old_names
 from podium.core.params import Choice, Fixed, Range, Tune
+from podium.learning.examples import parse_learnable
 from podium.metrics.base import parse
-from podium.metrics.targets import parse_learnable
 
 __all__ = [
     "ALL_PASSES",
@@ -88,7 +88,7 @@ class Plan:
         parse(self.choose_by).check_cutoff()
 
 
-@accept_old_names(parameters_="member_weights_")
+@accept_old_names(parameters_="member_weights_", standardise="standardize")
 @dataclass(kw_only=True, eq=False, repr=False)
 class ScorerSettings:
     """Parameters of the methods that train a scorer of features; see `learning.feature_scorer`.
@@ -108,18 +108,18 @@ class ScorerSettings:
     choose_by: ChooseBy = "ndcg@10:exp"
     hidden: Annotated[int, Range(0, 4096), "units of each hidden layer; 0 makes a linear scorer"] = 0
     layers: Annotated[int, Range(1, 8), "number of hidden layers, if hidden > 0"] = 1
-    optimizer: Optimizer = "adam"
-    rate: LearningRate = 0.01
-    decay: Decay = 0.0
-    passes: Passes = 100
-    patience: Patience = 0
-    batch: Batch = 8
-    l2: Penalty = 0.0
+    optimizer: Optimizer = Plan.optimizer
+    rate: LearningRate = Plan.rate
+    decay: Decay = Plan.decay
+    passes: Passes = Plan.passes
+    patience: Patience = Plan.patience
+    batch: Batch = Plan.batch
+    l2: Penalty = Plan.l2
     average: AverageAll = False
-    standardise: Annotated[bool, "divide features by their standard deviation in training"] = False
-    members: Members = 1
-    seed: Seed = 0
-    device: Device = "cpu"
+    standardize: Annotated[bool, "divide features by their standard deviation in training"] = False
+    members: Members = Plan.members
+    seed: Seed = Plan.seed
+    device: Device = Plan.device
 
     def __post_init__(self) -> None:
         self.plan.check_metrics()

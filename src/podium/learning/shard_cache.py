@@ -23,8 +23,8 @@ from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.formats import Content
 from podium.learning.examples import Examples
-from podium.learning.objective import Block
 from podium.learning.plan import Plan
+from podium.learning.trainer import Block
 from podium.learning.training_shards import ShardFiles, TrainingShard, check_shards, read_shard
 from podium.metrics.base import Metric, MetricSpec, parse
 from podium.storage.array_files import LAYOUT, PreparedArrays

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podium.core.errors import InputError, Option, ParameterError
+from podium.core.errors import InputError, Option
+from podium.core.optional import require_module
 from podium.kernels import dispatch
 from podium.kernels.dispatch import F8
 from podium.learning.examples import LearningTask
@@ -32,13 +33,7 @@ SETTINGS = {  # small trees and few leaves: training sets here have hundreds of 
 
 
 def _import_lightgbm() -> Any:
-    try:
-        import lightgbm
-    except ImportError:
-        raise ParameterError(
-            "scorer='lambdamart' needs LightGBM; install it with: pip install 'podium-rank[lightgbm]'"
-        ) from None
-    return lightgbm
+    return require_module("lightgbm", "scorer='lambdamart' needs")
 
 
 class BoostedTrees(NamedTuple):

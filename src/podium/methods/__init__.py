@@ -1,9 +1,146 @@
 """Methods that combine many rankings into one; one file per family. Classes are imported on first use."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from podium.core import registry
 
+IMPORTED_FIRST = ("podium.methods.positional",)  # the default method is found without importing the others
 
-def __getattr__(name: str) -> Any:
-    return registry.aggregators.get_class(name, __name__)
+# for type checkers, which cannot ask the registry; a test compares the two
+if TYPE_CHECKING:
+    from podium.methods.agreement_fusion import AgreementWeightedFusion
+    from podium.methods.choice import BradleyTerry, Elo, RankCentrality, ThurstoneMosteller
+    from podium.methods.crowd.crowd_bt import CrowdBt
+    from podium.methods.crowd.crowdagg import CrowdAgg, NetVotes
+    from podium.methods.crowd.dawid_skene import DawidSkene
+    from podium.methods.crowd.em_elo import EmElo
+    from podium.methods.dialects.elasticsearch import ElasticsearchLinear, ElasticsearchRrf
+    from podium.methods.dialects.haystack import HaystackDbsf, HaystackRrf
+    from podium.methods.dialects.lancedb import LanceDbRrf
+    from podium.methods.dialects.langchain import LangChainRrf
+    from podium.methods.dialects.llamaindex import LlamaIndexDbsf, LlamaIndexRrf
+    from podium.methods.dialects.milvus import MilvusRrf, MilvusWeightedSum
+    from podium.methods.dialects.opensearch import OpenSearchNormalization, OpenSearchRrf
+    from podium.methods.dialects.pyterrier import PyTerrierRrf
+    from podium.methods.dialects.qdrant import QdrantDbsf, QdrantFormula, QdrantRrf
+    from podium.methods.dialects.vespa import VespaLinear, VespaRrf
+    from podium.methods.dialects.weaviate import WeaviateRankedFusion, WeaviateRelativeScoreFusion
+    from podium.methods.feature.labelled_features_aggregator import LabelledFeaturesAggregator
+    from podium.methods.feature.retargeting import MonotoneRetargeting
+    from podium.methods.kemeny import Kemeny
+    from podium.methods.learned.crf import CrfAggregator
+    from podium.methods.learned.fused import FusedAggregator
+    from podium.methods.learned.query_weighted_fusion import QueryWeightedFusion
+    from podium.methods.learned.svd_features import SvdAggregator
+    from podium.methods.learned.weighted_cps import WeightedCps
+    from podium.methods.learned.weighted_rules import WeightedBorda, WeightedKemeny, WeightedRrf
+    from podium.methods.majority import (
+        CondorcetFuse,
+        Copeland,
+        GreedyOrder,
+        MajorityVote,
+        RankedPairs,
+        Schulze,
+    )
+    from podium.methods.markov import MC1, MC2, MC3, MC4
+    from podium.methods.matrix import Mpm, Svp
+    from podium.methods.positional import (
+        Borda,
+        InverseSquareRank,
+        LogInverseSquareRank,
+        MeanRank,
+        MedianRank,
+        RankBiasedCentroids,
+        ReciprocalRankFusion,
+    )
+    from podium.methods.rankings import Mallows, PlackettLuce
+    from podium.methods.scores import (
+        CombAnz,
+        CombMax,
+        CombMed,
+        CombMin,
+        CombMnz,
+        CombSum,
+        DistributionBasedFusion,
+        RelativeScoreFusion,
+    )
+    from podium.methods.stagewise import Cps
+
+__all__ = [
+    "MC1",
+    "MC2",
+    "MC3",
+    "MC4",
+    "AgreementWeightedFusion",
+    "Borda",
+    "BradleyTerry",
+    "CombAnz",
+    "CombMax",
+    "CombMed",
+    "CombMin",
+    "CombMnz",
+    "CombSum",
+    "CondorcetFuse",
+    "Copeland",
+    "Cps",
+    "CrfAggregator",
+    "CrowdAgg",
+    "CrowdBt",
+    "DawidSkene",
+    "DistributionBasedFusion",
+    "ElasticsearchLinear",
+    "ElasticsearchRrf",
+    "Elo",
+    "EmElo",
+    "FusedAggregator",
+    "GreedyOrder",
+    "HaystackDbsf",
+    "HaystackRrf",
+    "InverseSquareRank",
+    "Kemeny",
+    "LabelledFeaturesAggregator",
+    "LanceDbRrf",
+    "LangChainRrf",
+    "LlamaIndexDbsf",
+    "LlamaIndexRrf",
+    "LogInverseSquareRank",
+    "MajorityVote",
+    "Mallows",
+    "MeanRank",
+    "MedianRank",
+    "MilvusRrf",
+    "MilvusWeightedSum",
+    "MonotoneRetargeting",
+    "Mpm",
+    "NetVotes",
+    "OpenSearchNormalization",
+    "OpenSearchRrf",
+    "PlackettLuce",
+    "PyTerrierRrf",
+    "QdrantDbsf",
+    "QdrantFormula",
+    "QdrantRrf",
+    "QueryWeightedFusion",
+    "RankBiasedCentroids",
+    "RankCentrality",
+    "RankedPairs",
+    "ReciprocalRankFusion",
+    "RelativeScoreFusion",
+    "Schulze",
+    "SvdAggregator",
+    "Svp",
+    "ThurstoneMosteller",
+    "VespaLinear",
+    "VespaRrf",
+    "WeaviateRankedFusion",
+    "WeaviateRelativeScoreFusion",
+    "WeightedBorda",
+    "WeightedCps",
+    "WeightedKemeny",
+    "WeightedRrf",
+]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        return registry.aggregators.get_class(name, __name__)

@@ -28,7 +28,6 @@ from podium.methods.input_checks import (
     check_weights,
     weights_for,
 )
-from podium.methods.parameterized import Parameterized
 
 if TYPE_CHECKING:
     from podium.data.building.grouped import GroupedColumns
@@ -69,6 +68,7 @@ class Tags:
     condorcet: bool = False  # an item that beats every other by majority comes first
     supervised: bool = False  # learns from labels
     uses_features: bool = False
+    dialect: bool = False  # computes what one search engine computes; searched only if named or asked for
     pairwise: Pairwise = "none"  # what is compared pairwise: time or memory grows with its square
     cost: CostClass = "walk"  # passes over that: a few, until convergence, or one per candidate order
 
@@ -91,7 +91,7 @@ class Outcome:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Aggregator(Parameterized, ABC):
+class Aggregator(params.ParameterDataclass, ABC):
     """Base of all methods. A subclass declares a `name`, `tags` and parameters, and computes `_scores`.
 
     The constructor only stores its arguments and validates their ranges; learned attributes end in `_`.
@@ -226,9 +226,9 @@ class Aggregator(Parameterized, ABC):
         if outcome.absent is not None:
             scores = segments.put_last(scores, outcome.absent, index.starts)
         # a supervised method learns from the labels how to score items that no expert ranks
-        silent = None if self.tags.supervised else preferences.unranked_slots(weights > 0)
-        if silent is not None:
-            scores = segments.put_last(scores, silent, index.starts, if_needed=True)
+        unranked = None if self.tags.supervised else preferences.unranked_slots(weights > 0)
+        if unranked is not None:
+            scores = segments.put_last(scores, unranked, index.starts, if_needed=True)
         return outcome if scores is outcome.scores else dataclasses.replace(outcome, scores=scores)
 
     # -- for subclasses --------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ class Aggregator(Parameterized, ABC):
     def column_ranker(self) -> ColumnRanker | None:
         """A function from columns of lists directly to the first `top` results, if the method offers one.
 
-        Large batches use it. It gives the same bits as `aggregate`, or None for rows that it leaves to that.
+        Batches use it. It gives the same bits as `aggregate`, or None for rows that it leaves to that.
         """
         return None
 

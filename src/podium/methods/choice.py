@@ -180,6 +180,7 @@ class BradleyTerry(LatentScores):
     """
 
     name = "bradley_terry"
+    aliases = ("bt",)
     citation = (
         "Bradley & Terry, Biometrika 1952; Davidson, JASA 1970; Rao & Kupper, JASA 1967; Caron & Doucet, 2012"
     )
@@ -294,7 +295,7 @@ class RankCentrality(Aggregator):
             np.concatenate([walk.probability for walk in walks]),
             tolerance=TIE,
             converged=converged,
-            iterations=max((walk.sweeps for walk in walks if walk.sweeps is not None), default=None),
+            iterations=max((walk.sweeps for walk in walks), default=None),
             notes=(*notes, *describe_gaps(preferences, wins, losses, component, held)),
         )
 

@@ -21,6 +21,7 @@ def describe_method(cls: Any) -> dict[str, Any]:
         "accepts": sorted(f.value for f in cls.tags.accepts),
         **{k: v for k, v in dataclasses.asdict(cls.tags).items() if isinstance(v, bool)},
         "parameters": _describe_parameters(cls),
+        **({"in_engine": dataclasses.asdict(cls.dialect)} if cls.tags.dialect else {}),
     }
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,15 @@ from podium.methods.base import Aggregator, make
 from podium.methods.input_checks import Weights, weights_for
 from podium.methods.positional import Positional, RankBiasedCentroids, ReciprocalRankFusion
 
-__all__ = ["Fused", "build_preferences", "fuse", "fuse_positions", "fuse_preferences", "make_for_lists"]
+__all__ = [
+    "Fused",
+    "build_preferences",
+    "fuse",
+    "fuse_positions",
+    "fuse_preferences",
+    "make_for_lists",
+    "sort_by_expert",
+]
 
 SHOWN = 10  # items shown in a notebook
 ExpertAnswer = Sequence[Id] | Mapping[Id, float]
@@ -40,6 +47,9 @@ class Fused:
     ranking: list[Id]
     scores: list[float]
     _by: Aggregator
+    _ids: list[Id] | None = field(
+        default=None, repr=False, compare=False
+    )  # in id order, where they were sorted
 
     @property
     def method(self) -> str:
@@ -64,8 +74,8 @@ class Fused:
     def tied(self) -> list[bool]:
         """Whether the item at each place is tied with another."""
         s = self.scores
-        same = [False, *map(operator.eq, s, s[1:]), False] if s else []
-        return [above or below for above, below in pairwise(same)]
+        same = [False, *map(operator.eq, s, s[1:]), False]
+        return list(map(operator.or_, same, same[1:])) if s else []
 
 
 def fuse(
@@ -88,7 +98,8 @@ def fuse(
     Traceback (most recent call last):
     podium.core.errors.InputError: list 1: item 'a' appears twice; choose duplicates='first', 'best' or 'sum' ...
     """
-    if not isinstance(lists, Mapping | str | Sequence):
+    # the exact types first: tests against abstract classes cost as much as adding ten items
+    if type(lists) is not list and not isinstance(lists, Mapping | str | Sequence):
         lists = list(lists)  # an iterator can be read only once
     aggregator = make_for_lists(lists, method, weights, parameters)
     fused = fuse_positions(lists, aggregator) if duplicates == "error" else None
@@ -140,13 +151,24 @@ def fuse_positions(
     lists: Sequence[ExpertAnswer] | Mapping[Id, ExpertAnswer], aggregator: Aggregator
 ) -> Fused | None:
     """Path over dictionaries; None when the method uses more than positions, or the input is not plain lists."""
-    if type(aggregator) not in _QUICK or isinstance(lists, Mapping | str):
+    if type(aggregator) not in _QUICK:
+        return None
+    experts: Sequence[Id] = range(len(lists))
+    if type(lists) is dict:
+        # scores are sums in the order of the experts' ids, as everywhere
+        sorted_lists = sort_by_expert(lists)
+        if sorted_lists is None:
+            return None
+        experts, lists = list(sorted_lists), list(sorted_lists.values())
+        if any(len(set(answer)) != len(answer) for answer in lists if isinstance(answer, list | tuple)):
+            return None  # the error names the first such list in the given order
+    elif type(lists) is not list and isinstance(lists, Mapping | str):
         return None
     assert isinstance(aggregator, Positional)
     parameter: float = getattr(aggregator, _QUICK[type(aggregator)])
     weights = aggregator.weights
     if weights is not None:
-        shares = weights_for(weights, range(len(lists)), aggregator.name).tolist()
+        shares = weights_for(weights, experts, aggregator.name).tolist()
     totals: dict[Id, float] = {}
     kinds: set[type] = set()
     get = totals.get
@@ -159,27 +181,38 @@ def fuse_positions(
         if len(set(answer)) != len(answer):
             raise _build_duplicate_error(answer, number)
         points = _compute_points(aggregator, parameter, 1 << max(len(answer) - 1, 63).bit_length())
-        if weights is None:
-            for item, p in zip(answer, points, strict=False):
-                totals[item] = get(item, 0.0) + p
-        else:
+        if weights is not None:
             w = shares[number]
-            for item, p in zip(answer, points, strict=False):
-                totals[item] = get(item, 0.0) + w * p
+            points = tuple([w * p for p in points[: len(answer)]])
+        if not totals:
+            totals.update(zip(answer, points, strict=False))
+            continue
+        for item, p in zip(answer, points, strict=False):
+            totals[item] = get(item, 0.0) + p
     return _rank_totals(totals, aggregator, len(kinds) == 1)
 
 
+def sort_by_expert(lists: Mapping[Id, ExpertAnswer]) -> dict[Id, ExpertAnswer] | None:
+    """Named lists in the id order of their names; None if a name is not an id."""
+    kinds = set(map(type, lists))
+    if not kinds <= {str, int}:
+        return None
+    return {name: lists[name] for name in (sorted(lists) if len(kinds) == 1 else sorted(lists, key=id_order))}
+
+
 def _rank_totals(totals: dict[Id, float], by: Aggregator, one_type: bool) -> Fused:
-    ranking: list[Id] = sorted(totals) if one_type else sorted(totals, key=id_order)
+    ids: list[Id] = sorted(totals) if one_type else sorted(totals, key=id_order)
+    ranking = ids.copy()
     ranking.sort(key=totals.__getitem__, reverse=True)  # stable, so equal scores stay in id order
-    scores = [totals[item] for item in ranking]
+    # one call for all; of a single item, itemgetter returns the score instead of a tuple
+    scores = list(operator.itemgetter(*ranking)(totals)) if len(ranking) > 1 else list(totals.values())
     above = scores[0] if scores else 0.0
     for here in scores:
         if above != here and above - here <= TOLERANCE * above:
             _snap_ties(ranking, scores)
             break
         above = here
-    return Fused(ranking, scores, by)
+    return Fused(ranking, scores, by, ids)
 
 
 def _snap_ties(ranking: list[Id], scores: list[float]) -> None:

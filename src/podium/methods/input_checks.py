@@ -101,11 +101,11 @@ def match_expert_ids(model: SupervisedAggregator, experts: Ids, active: B1) -> I
     unknown = codes < 0
     known = f"{', '.join(map(repr, model.experts_[:8]))}{', ...' if len(model.experts_) > 8 else ''}"
     if model.unseen == "error" and unknown.any():
-        strangers = experts.take(np.flatnonzero(unknown & active)).tolist()
-        if strangers:
-            more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
+        unknown_experts = experts.take(np.flatnonzero(unknown & active)).tolist()
+        if unknown_experts:
+            more = f" and {len(unknown_experts) - 1} more" if len(unknown_experts) > 1 else ""
             raise ParameterError(
-                f"{model.name} was not trained on expert {strangers[0]!r}{more}; trained on {known}; set ",
+                f"{model.name} was not trained on expert {unknown_experts[0]!r}{more}; trained on {known}; set ",
                 Option("unseen", "ignore", of="method"),
                 " to ignore unknown experts, or train with them",
             )

@@ -11,8 +11,8 @@ from podium.core.params import Choice, Fixed, Range
 from podium.data.preferences import Preferences
 from podium.kernels import linear_ordering as ordering
 from podium.kernels import majority
-from podium.kernels.dispatch import F8, I8, is_large
-from podium.kernels.pairwise_votes import build_vote_matrix, compute_margins, find_unranked_slots
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.pairwise_votes import compute_margins, compute_vote_matrix, find_unranked_slots
 from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost, table_cost
 from podium.methods.majority import collect_votes
@@ -33,7 +33,8 @@ class Kemeny(Aggregator):
     leaves a gap, branch and bound, which can take long. `local` moves single items from several good starts
     until no move helps. `auto` does all but the branching for groups of up to `exact_limit` items, and
     `local` for larger ones. The objective is the weight of the votes against the ranking; the notes state
-    whether it is proved minimal.
+    whether it is proved minimal. Linear programming needs the solver HiGHS (the extra `exact`): without it,
+    `auto` takes the result of `local` for groups of more than 14 items, and `exact` refuses them.
 
     Optimal rankings are often not unique. Items that no vote distinguishes are tied; other choices are made
     by net votes (won minus lost), then by id. In groups of more than 14 items the solver's choice stands.
@@ -46,6 +47,7 @@ class Kemeny(Aggregator):
     """
 
     name = "kemeny"
+    aliases = ("kemeny_young",)
     citation = "Kemeny, Daedalus 1959"
     tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items", cost="search")
     exempt = {  # noqa: RUF012 - read-only by convention, like all class attributes here
@@ -62,22 +64,21 @@ class Kemeny(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
         scores, cost, unproved = np.zeros(int(votes.slots[-1])), 0.0, 0
-        compiled = is_large(2 * int((np.diff(votes.slots) ** 2).sum()))
         for q in np.flatnonzero(np.diff(votes.slots)).tolist():
-            table = build_vote_matrix(votes, q, compiled=compiled)
-            blocks, proved = self._order_items(compute_margins(table), compiled)
+            table = compute_vote_matrix(votes, q)
+            blocks, proved = self._order_items(compute_margins(table))
             scores[votes.slots[q] : votes.slots[q + 1]] = majority.score_blocks(blocks, len(table))
             order = np.concatenate(blocks)
             cost += float(np.tril(table[np.ix_(order, order)], -1).sum())
             unproved += not proved
-        notes = (
-            "optimal"
-            if unproved == 0
-            else f"local search: not proved optimal in {unproved} of {len(preferences)} queries"
-        )
-        return Outcome(scores, find_unranked_slots(votes), objective=cost * unit, notes=(notes,))
+        note = "optimal"
+        if unproved:
+            note = f"local search: not proved optimal in {unproved} of {len(preferences)} queries"
+            if self.method == "auto" and not ordering.has_solver():
+                note += "; proofs need highspy: pip install 'podium-rank[exact]'"
+        return Outcome(scores, find_unranked_slots(votes), objective=cost * unit, notes=(note,))
 
-    def _order_items(self, margin: F8, compiled: bool) -> tuple[list[I8], bool]:
+    def _order_items(self, margin: F8) -> tuple[list[I8], bool]:
         """Tied blocks of items in an optimal order, and whether it is proved optimal."""
         label = ordering.label_equal_items(margin)
         first = np.full(label.max() + 1, len(label))
@@ -86,13 +87,13 @@ class Kemeny(Aggregator):
         count = np.bincount(label)[rank]
         merged = margin[np.ix_(first[rank], first[rank])] * count * count[:, None]
         solved = [
-            (part, *self._order_group(merged[np.ix_(part, part)], compiled))
+            (part, *self._order_group(merged[np.ix_(part, part)]))
             for part in ordering.find_ordered_components(merged)
         ]
         blocks = [np.flatnonzero(label == rank[c]) for part, order, _ in solved for c in part[order]]
         return blocks, all(proved for *_, proved in solved)
 
-    def _order_group(self, margin: F8, compiled: bool) -> tuple[I8, bool]:
+    def _order_group(self, margin: F8) -> tuple[I8, bool]:
         """A good order of one group, and whether it is proved optimal."""
         size = len(margin)
         exact = self.method == "exact" or (self.method == "auto" and size <= self.exact_limit)
@@ -100,7 +101,7 @@ class Kemeny(Aggregator):
             return ordering.order_few(margin), True
         keys = (margin.sum(axis=1), np.sign(margin).sum(axis=1), majority.greedy(np.maximum(margin, 0)))
         starts = (np.argsort(-key, kind="stable") for key in keys)
-        orders = [ordering.improve_order(margin, start, compiled=compiled) for start in starts]
+        orders = [ordering.improve_order(margin, start) for start in starts]
         best = max(orders, key=lambda order: ordering.compute_order_value(margin, order))
         nodes = self.most_nodes if self.method == "exact" else 0
         return ordering.order_many(margin, best, nodes) if exact else (best, False)

@@ -92,6 +92,7 @@ class CondorcetFuse(PairwiseMajority):
     """
 
     name = "condorcet"
+    aliases = ("condorcet_fuse",)
     citation = "Montague & Aslam, CIKM 2002"
     tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
     kernel = staticmethod(majority.condorcet)
@@ -207,15 +208,17 @@ class MajorityVote(Aggregator):
             value = np.where(rated[lists.list_of_row], lists.score, value)
         weight, none = votes.list_weight, np.zeros(len(lists))
         total = lists.sum_affine(value, none, weight, slots)
-        voices = lists.sum_affine(None, weight, none, slots)
+        votes_cast = lists.sum_affine(None, weight, none, slots)
         if preferences.unlisted == "below":
-            total, voices = self._add_unlisted(preferences, np.where(rated, 0.0, weight), total, voices)
+            total, votes_cast = self._add_unlisted(
+                preferences, np.where(rated, 0.0, weight), total, votes_cast
+            )
         for side, won in ((pairs.winner, 1.0), (pairs.loser, 0.0)):
             share = np.where(pairs.tie, 0.5, won) * votes.vote_weight
             total = total + np.bincount(side, weights=share, minlength=slots)
-            voices = voices + np.bincount(side, weights=votes.vote_weight, minlength=slots)
-        silent = voices <= 0
-        return Outcome(total / np.where(silent, 1.0, voices), silent)
+            votes_cast = votes_cast + np.bincount(side, weights=votes.vote_weight, minlength=slots)
+        unranked = votes_cast <= 0
+        return Outcome(total / np.where(unranked, 1.0, votes_cast), unranked)
 
     @staticmethod
     def _find_rated_queries(preferences: Preferences) -> B1:
@@ -239,7 +242,7 @@ class MajorityVote(Aggregator):
         return np.where(others > 0, 1 - (place - 1) / np.maximum(others, 1), 0.5)
 
     @staticmethod
-    def _add_unlisted(preferences: Preferences, weight: F8, total: F8, voices: F8) -> tuple[F8, F8]:
+    def _add_unlisted(preferences: Preferences, weight: F8, total: F8, votes_cast: F8) -> tuple[F8, F8]:
         """Add to each list its unlisted items, tied at the last place."""
         lists, sizes = preferences.lists, preferences.index.sizes
         size = sizes[lists.query_of_list]
@@ -249,4 +252,4 @@ class MajorityVote(Aggregator):
             np.bincount(lists.query_of_list, weights=w, minlength=len(sizes)) for w in (share, weight)
         )
         shares, weights = (np.repeat(e, sizes) for e in everywhere)
-        return total + shares - held, np.where(weights > 0, weights, voices)
+        return total + shares - held, np.where(weights > 0, weights, votes_cast)

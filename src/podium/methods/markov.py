@@ -117,6 +117,7 @@ class MC4(MarkovChain):
     """
 
     name = "mc4"
+    aliases = ("markov_chain_4",)
     tags = Tags(accepts=ALL_FORMS, pairwise="items", cost="iterate")
 
     def _solve_chain(self, votes: Votes) -> markov_chains.StationaryDistribution:

@@ -91,7 +91,7 @@ class Positional(Aggregator):
 
     def _sums(self, preferences: Preferences, weights: F8) -> F8:
         lists, slots = preferences.lists, len(preferences.index.items)
-        last = int(lists.rank.max(initial=0))
+        last = int(lists.last_rank.max(initial=0))
         per_list = weights[lists.expert]
         if last <= TABLE_LIMIT:
             return segments.sum_points(
@@ -111,6 +111,7 @@ class ReciprocalRankFusion(Positional):
     """
 
     name = "rrf"
+    aliases = ("reciprocal_rank_fusion",)
     citation = "Cormack, Clarke & Buettcher, SIGIR 2009"
     tags = Tags(accepts=LIST_FORMS, additive=True)
 
@@ -130,6 +131,7 @@ class RankBiasedCentroids(Positional):
     """
 
     name = "rbc"
+    aliases = ("rank_biased_centroids",)
     citation = "Bailey, Moffat, Scholer & Thomas, SIGIR 2017"
     tags = Tags(accepts=LIST_FORMS, additive=True)
 
@@ -151,6 +153,7 @@ class InverseSquareRank(Positional):
     """
 
     name = "isr"
+    aliases = ("inverse_square_rank",)
     citation = "Mourao, Martins & Magalhaes, Comput. Med. Imaging Graph. 2015"
     tags = Tags(accepts=LIST_FORMS)
 
@@ -210,6 +213,7 @@ class Borda(Aggregator):
     """
 
     name = "borda"
+    aliases = ("borda_count", "bordafuse")
     citation = "de Borda 1781; Aslam & Montague, SIGIR 2001"
     tags = Tags(accepts=LIST_FORMS, additive=True)
 

@@ -47,6 +47,7 @@ class PlackettLuce(Aggregator):
     """
 
     name = "plackett_luce"
+    aliases = ("pl",)
     citation = (
         "Plackett, Applied Statistics 1975; Hunter, Annals of Statistics 2004; Caron & Doucet, JCGS 2012"
     )
@@ -68,13 +69,13 @@ class PlackettLuce(Aggregator):
         votes, unit = collect_votes(preferences, weights)
         fit = fit_plackett_luce(votes, (self.shape - 1) / unit, self.tolerance, self.max_iterations)
         late = fit.steps > self.max_iterations
-        silent = find_unranked_slots(votes)
-        notes, bounded = self._describe_gaps(preferences, find_connections(votes), silent)
+        unranked = find_unranked_slots(votes)
+        notes, bounded = self._describe_gaps(preferences, find_connections(votes), unranked)
         if late.any():
             notes.append(_describe_unconverged(preferences, fit.gradient, late, self.max_iterations))
         return Outcome(
-            _center_scores(preferences.index, fit.score, ~silent),
-            silent,
+            _center_scores(preferences.index, fit.score, ~unranked),
+            unranked,
             tolerance=TIE,
             magnitude=1.0,  # log odds of even choices cancel
             converged=bounded and not late.any(),
@@ -84,10 +85,10 @@ class PlackettLuce(Aggregator):
         )
 
     def _describe_gaps(
-        self, preferences: Preferences, connections: Connections, silent: B1
+        self, preferences: Preferences, connections: Connections, unranked: B1
     ) -> tuple[list[str], bool]:
         """Notes on what the votes leave undetermined, and whether the scores are bounded."""
-        index, known = preferences.index, ~silent
+        index, known = preferences.index, ~unranked
         prior = self.shape > 1
         keeps = "only the prior keeps their scores finite" if prior else "their scores have no finite maximum"
         cases = (

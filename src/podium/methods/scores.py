@@ -149,6 +149,7 @@ class CombSum(_Comb):
     """
 
     name = "combsum"
+    aliases = ("comb_sum",)
     tags = Tags(accepts=LIST_FORMS, additive=True)
 
 
@@ -162,6 +163,7 @@ class CombMnz(_Comb):
     """
 
     name = "combmnz"
+    aliases = ("comb_mnz",)
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         return super()._combine_scores(preferences, weights) * sum_listing_weights(preferences, weights)
@@ -177,6 +179,7 @@ class CombAnz(_Comb):
     """
 
     name = "combanz"
+    aliases = ("comb_anz",)
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         count = sum_listing_weights(preferences, weights)
@@ -207,6 +210,7 @@ class CombMin(_CombExtreme):
     """
 
     name = "combmin"
+    aliases = ("comb_min",)
     largest = False
 
 
@@ -220,6 +224,7 @@ class CombMax(_CombExtreme):
     """
 
     name = "combmax"
+    aliases = ("comb_max",)
     largest = True
 
 
@@ -233,6 +238,7 @@ class CombMed(_Comb):
     """
 
     name = "combmed"
+    aliases = ("comb_med",)
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         lists = preferences.lists
@@ -257,6 +263,7 @@ class DistributionBasedFusion(_ScoreFusion):
     """
 
     name = "dbsf"
+    aliases = ("distribution_based_score_fusion",)
     citation = "Mazzeschi 2023; the form used by Qdrant"
     tags = Tags(accepts=LIST_FORMS, additive=True)
 
@@ -279,6 +286,7 @@ class RelativeScoreFusion(_ScoreFusion):
     """
 
     name = "rsf"
+    aliases = ("relative_score_fusion",)
     citation = "the relative score fusion of hybrid search engines"
     tags = Tags(accepts=LIST_FORMS)  # a mean, so an expert's contribution depends on the other experts
     _rule = "minmax"

@@ -1,6 +1,6 @@
 """Metrics as values: `NDCG @ 10`, parsed from "ndcg@10"; and measures of agreement between two rankings."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from podium.core import registry
 from podium.metrics import binary, correlations, gains
@@ -14,7 +14,8 @@ __all__ += binary.__all__
 __all__ += correlations.__all__
 __all__ += gains.__all__
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    """Metrics of plug-ins, by class name."""
-    return registry.metrics.get_class(name, __name__)
+    def __getattr__(name: str) -> object:
+        """Metrics of plug-ins, by class name."""
+        return registry.metrics.get_class(name, __name__)

@@ -24,6 +24,7 @@ from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.kernels import ranking_measures
 from podium.kernels.dispatch import F8, I8
+from podium.metrics.foreign_names import rename_parameters, rewrite_name
 from podium.metrics.judgements import Judgements
 
 __all__ = [
@@ -186,32 +187,36 @@ _FORM = re.compile(
 
 
 def parse(spec: MetricSpec) -> Metric:
-    """A metric from its printed form; names are case-insensitive.
+    """A metric from its printed form, or as trec_eval, ir_measures or ranx name it; case does not matter.
 
     >>> parse("rbp(p=0.5)@10"), parse("MAP"), parse("nDCG@5:letor")
     (rbp(p=0.5)@10, map, ndcg@5:letor)
+    >>> parse("ndcg_cut_10"), parse("AP(rel=2)@100"), parse("hit_rate@5")
+    (ndcg@10, map(relevant=2)@100, success@5)
     """
     if isinstance(spec, Metric):
         return spec
     if isinstance(spec, type) and issubclass(spec, Metric):
         return spec()
-    form = _FORM.fullmatch(spec) if isinstance(spec, str) else None
+    form = _FORM.fullmatch(rewrite_name(spec)) if isinstance(spec, str) else None
     if form is None:
         raise ParameterError(f"cannot parse the metric {spec!r}; write for example ndcg@10 or rbp(p=0.8)@10")
-    cls = _find_metric_class(form["name"])
+    cls = registry.metrics.get(form["name"].lower())
     given = params.parse_spec(cls.name + (form["inside"] or ""))[1]
     if form["cutoff"] is not None:
         given["cutoff"] = int(form["cutoff"])
     if form["dialect"] is not None:
         given["dialect"] = form["dialect"].lower()
     known = {f.name for f in dataclasses.fields(cls)}
+    given = rename_parameters(given, known)
     for key in given:
         if key not in known:
             what = (
                 "dialects" if key == "dialect" else f"parameter {key!r}; {params.suggest_names(key, known)}"
             )
             raise ParameterError(f"{cls.name} has no {what}")
-    return cls(**given)
+    metric: Metric = cls(**given)
+    return metric
 
 
 def parse_all(specs: MetricSpec | Iterable[MetricSpec]) -> tuple[Metric, ...]:
@@ -227,17 +232,6 @@ def parse_all(specs: MetricSpec | Iterable[MetricSpec]) -> tuple[Metric, ...]:
     if not flat:
         raise ParameterError("no metric was given; for example ndcg@10 or map")
     return tuple(dict.fromkeys(map(parse, flat)))
-
-
-def _find_metric_class(name: str) -> type[Metric]:
-    wanted = name.lower()
-    for cls in registry.metrics.all().values():
-        if wanted in cls.aliases:
-            return cls  # type: ignore[no-any-return]
-    theirs = re.fullmatch(r"(\w+?)(?:_cut)?_(\d+)", wanted)  # trec_eval's names such as P_10 and ndcg_cut_10
-    if theirs and theirs[1] in registry.metrics.all():
-        raise ParameterError(f"no metric is called {name!r}; did you mean {theirs[1]}@{theirs[2]}?")
-    return registry.metrics.get(wanted)  # type: ignore[no-any-return]
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,19 @@ from podium.kernels.ranking_measures import BPREF, CASCADE, PRECISION
 from podium.metrics.base import DEEP, MeasuredQueries, Relevant, WalkMetric
 from podium.metrics.judgements import Judgements
 
-__all__ = ["MAP", "MRR", "RBP", "Bpref", "Judged", "Precision", "RPrecision", "Recall", "Success"]
+__all__ = [
+    "F1",
+    "MAP",
+    "MRR",
+    "RBP",
+    "Bpref",
+    "Hits",
+    "Judged",
+    "Precision",
+    "RPrecision",
+    "Recall",
+    "Success",
+]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -54,10 +66,32 @@ class Recall(BinaryMetric):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class F1(BinaryMetric):
+    """Harmonic mean of precision and recall at k: relevant items found, divided by the mean of k and R."""
+
+    name = "f1"
+    cutoff_rule = "required"
+
+    def compute_divisor(self, seen: MeasuredQueries) -> F8:
+        """(k + R) / 2."""
+        assert self.cutoff is not None
+        return (self.cutoff + self.count_relevant(seen)) / 2.0
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Hits(BinaryMetric):
+    """Number of relevant items among the first k (or anywhere in the ranking)."""
+
+    name = "hits"
+    aliases = ("num_rel_ret",)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RPrecision(BinaryMetric):
     """Precision at R, the number of relevant items."""
 
     name = "rprec"
+    aliases = ("r_precision",)
     cutoff_rule = "none"
     compute_divisor = BinaryMetric.count_relevant
 
@@ -99,7 +133,7 @@ class MRR(BinaryMetric):
     """Reciprocal rank of the first relevant item."""
 
     name = "mrr"
-    aliases = ("rr",)
+    aliases = ("recip_rank", "rr")
     kind = CASCADE  # ends at the first relevant item
 
     def compute_discounts(self, width: int) -> F8:
@@ -112,6 +146,7 @@ class Success(BinaryMetric):
     """1 when a relevant item is among the first k."""
 
     name = "success"
+    aliases = ("hit_rate",)
     kind = CASCADE
 
 

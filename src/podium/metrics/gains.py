@@ -1,4 +1,4 @@
-"""Metrics with graded relevance: NDCG in three dialects, and ERR."""
+"""Metrics with graded relevance: DCG and NDCG in three dialects, and ERR."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from podium.kernels.ranking_measures import CASCADE
 from podium.metrics.base import WalkMetric
 from podium.metrics.judgements import Judgements
 
-__all__ = ["ERR", "NDCG"]
+__all__ = ["DCG", "ERR", "NDCG"]
 
 LARGEST_GRADE = 1000  # 2 to this power is still a finite double
 
@@ -50,6 +50,14 @@ class NDCG(WalkMetric):
         """Logarithmic in the place."""
         place = np.arange(1, width + 1, dtype=np.float64)
         return 1.0 / np.log2(np.maximum(place, 2.0) if self.dialect == "letor" else place + 1.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DCG(NDCG):
+    """Discounted gain, not divided by that of the ideal ranking; dialects as those of NDCG."""
+
+    name = "dcg"
+    divides_by_ideal = False
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

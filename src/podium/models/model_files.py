@@ -15,6 +15,7 @@ import numpy as np
 from podium.core import registry
 from podium.core.errors import ModelFileError, Option, ParameterError
 from podium.core.old_names import replace_old_names
+from podium.storage import array_files
 from podium.storage.files import write_atomically as write_whole
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 VERSION = 1
-LIMIT = 16 << 20  # bytes of JSON header; safetensors itself allows 100 MB
+LIMIT = 16 << 20  # bytes of JSON header
 
 
 def save(aggregator: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -68,23 +69,15 @@ def dumps(aggregator: Any) -> bytes:
 
 def pack(name: str, parameters: Mapping[str, Any], learned: Mapping[str, Any]) -> bytes:
     """The bytes of a file: arrays as tensors, everything else in one JSON document."""
-    from safetensors.numpy import save as to_bytes
-
     document, tensors = _encode_contents(name, parameters, learned)
     metadata = {"checksum": _compute_checksum(document, tensors), "podium": document}
-    content = to_bytes(tensors, metadata=metadata)
-    (length,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + length])
-    header["__metadata__"] = metadata  # whose order otherwise varies from call to call
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # tensors start at a multiple of 8
-    return struct.pack("<Q", len(text)) + text + content[8 + length :]
+    return b"".join(array_files.encode_arrays(tensors, metadata))
 
 
 def compute_fingerprint(aggregator: Any) -> str:
     """Equal for equal parameters and learned values, regardless of the recorded training queries."""
     name, parameters, learned = _describe_model(aggregator)
-    kept = {k: v for k, v in learned.items() if k not in ("fitted_on_", "validation_")}
+    kept = {k: v for k, v in learned.items() if k not in ("fitted_on_", "validation_", "tuning_")}
     return _compute_checksum(*_encode_contents(name, parameters, kept))
 
 
@@ -105,6 +98,9 @@ def _encode_contents(
     name: str, parameters: Mapping[str, Any], learned: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     tensors = {k: np.ascontiguousarray(v) for k, v in learned.items() if isinstance(v, np.ndarray)}
+    for key, value in tensors.items():
+        if value.dtype not in array_files.KINDS.values():
+            raise ModelFileError(f"{key}: an array of {value.dtype} cannot be stored in a model file")
     document = {
         "version": VERSION,
         "method": name,
@@ -164,19 +160,15 @@ def _parse_contents(content: bytes, source: str) -> tuple[str, dict[str, Any], d
 
 
 def _parse_container(source: str, content: bytes) -> tuple[str, dict[str, Any]]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as from_bytes
-
     foreign = ModelFileError(f"{source}: not a Podium model file, or cut short; save the model again")
     try:
-        (length,) = struct.unpack("<Q", content[:8])
-        if length > min(LIMIT, len(content) - 8):
+        if struct.unpack("<Q", content[:8])[0] > min(LIMIT, len(content) - 8):
             raise foreign
-        metadata = json.loads(content[8 : 8 + length])["__metadata__"]
+        metadata, mapped = array_files.decode_arrays(content)
         document, checksum = metadata["podium"], metadata["checksum"]
-        tensors = from_bytes(content)
-    except (struct.error, ValueError, KeyError, TypeError, SafetensorError, RecursionError):
+    except (struct.error, ValueError, KeyError, TypeError):
         raise foreign from None
+    tensors = {name: array.copy() for name, array in mapped.items()}  # these can be written to
     if not isinstance(document, str) or _compute_checksum(document, tensors) != checksum:
         raise ModelFileError(
             f"{source}: the checksum does not match, so the file was damaged or edited; save the model again"

@@ -71,14 +71,14 @@ def _describe_provenance(inputs: ReportInputs) -> dict[str, str]:
     """The facts needed to reproduce the report."""
     from podium.core.version import __version__
 
-    p, labels = inputs.preferences, inputs.asked.labels
+    p, labels = inputs.preferences, inputs.request.labels
     forms = ", ".join(sorted(f.value for f in p.forms))
     facts = {
         "Podium": __version__,
         "input": f"{p!r}; forms: {forms}; unlisted items are {p.unlisted}",
         "fingerprint": p.fingerprint,
         "labels": "none" if labels is None else repr(labels),
-        "methods": "; ".join(f"{n}: {m!r}" if repr(m) != n else n for n, m in inputs.asked.methods.items()),
+        "methods": "; ".join(f"{n}: {m!r}" if repr(m) != n else n for n, m in inputs.request.methods.items()),
     }
     if inputs.comparison is not None:
         c = inputs.comparison

@@ -42,18 +42,18 @@ def collect_findings(inputs: ReportInputs) -> tuple[ReportFinding, ...]:
         *_check_leaderboard(inputs),
     ]
     known = {f.text for f in every}
-    every += [ReportFinding("warning", "check", text) for text in inputs.said if text not in known]
+    every += [ReportFinding("warning", "check", text) for text in inputs.warnings if text not in known]
     return tuple(sorted(every, key=lambda f: ORDER.index(f.verdict)))
 
 
 def _check_labels(inputs: ReportInputs) -> Iterator[ReportFinding]:
-    labels, p = inputs.asked.labels, inputs.preferences
+    labels, p = inputs.request.labels, inputs.preferences
     if labels is None:
         yield ReportFinding("labels", "unknown", "there are none, so the methods cannot be compared")
         return
     yield from _check_held_out(inputs)
     if inputs.comparison is None:
-        if inputs.held is None:
+        if inputs.held_out is None:
             ids = f"the input has {p.queries[:3]}, the labels have {labels.queries[:3]}"
             text = f"they are for other queries: {ids}; ids are compared exactly"
             yield ReportFinding("labels", "wrong", text)
@@ -67,8 +67,8 @@ def _check_labels(inputs: ReportInputs) -> Iterator[ReportFinding]:
     here = len(p) - int((labels.queries.codes_of(p.queries) >= 0).sum())
     if here:
         text = f"{here:,} of {len(p):,} queries have no labels and are excluded"
-        yield ReportFinding("labelled queries", "check", text)
-    lacking = int((~inputs.comparison.evaluations[inputs.best_method].answered).sum())
+        yield ReportFinding("labeled queries", "check", text)
+    lacking = int((~inputs.comparison.evaluations[inputs.best_method].has_result).sum())
     if lacking:
         text = f"{lacking:,} of {count:,} judged queries are not in the input and count as 0"
         yield ReportFinding("answered queries", "wrong" if lacking > count / 2 else "check", text)
@@ -81,15 +81,15 @@ def _check_labels(inputs: ReportInputs) -> Iterator[ReportFinding]:
 
 def _check_held_out(inputs: ReportInputs) -> Iterator[ReportFinding]:
     """Scores on training queries say nothing about a model's quality."""
-    held = inputs.held
+    held = inputs.held_out
     if held is None:
         return
     for name, reason in held.left_out.items():
         yield ReportFinding("held-out queries", "check", f"{name} is not evaluated: {reason}")
     yield from (ReportFinding("held-out queries", "check", note) for note in held.notes)
-    if held.checked and not held.used:
-        verb = "was" if len(held.checked) == 1 else "were"
-        text = f"{', '.join(held.checked)} {verb} not fitted on any of these queries"
+    if held.unaffected and not held.used:
+        verb = "was" if len(held.unaffected) == 1 else "were"
+        text = f"{', '.join(held.unaffected)} {verb} not fitted on any of these queries"
         yield ReportFinding("held-out queries", "ok", text)
 
 
@@ -106,9 +106,9 @@ def _check_choice(inputs: ReportInputs) -> Iterator[ReportFinding]:
         luck = mean - inputs.expected_mean > LUCK
         text += "; expect that on new queries" if luck else ""
         yield ReportFinding("choice of the best", "check" if luck else "ok", text)
-    if inputs.asked.slow:
+    if inputs.request.slow:
         text = f"{count} methods were compared; these are slow on these data and are compared only when named"
-        yield ReportFinding("methods tried", "ok", f"{text}: {', '.join(inputs.asked.slow)}")
+        yield ReportFinding("methods tried", "ok", f"{text}: {', '.join(inputs.request.slow)}")
 
 
 def _check_judged_share(inputs: ReportInputs) -> ReportFinding:

@@ -60,7 +60,7 @@ class ReportRequest:
 class ReportInputs:
     """The computed parts; None where a part does not apply to the data."""
 
-    asked: ReportRequest
+    request: ReportRequest
     results: Mapping[str, Consensus]  # by method
     comparison: Comparison | None = None
     lines: tuple[Curve, ...] = ()
@@ -70,13 +70,13 @@ class ReportInputs:
     weighers: Mapping[str, Aggregator] = field(default_factory=dict)  # models whose weights are shown
     shown_only: bool = False  # they were trained for the figure only
     run: str | None = None  # the comparison row of the best expert
-    held: HeldOutLabels | None = None  # labelled queries that no model was fitted on
-    said: tuple[str, ...] = ()  # warnings collected on the way
+    held_out: HeldOutLabels | None = None  # labeled queries that no model was fitted on
+    warnings: tuple[str, ...] = ()  # issued while the parts were computed
 
     @property
     def preferences(self) -> Preferences:
         """The preferences of the request."""
-        return self.asked.preferences
+        return self.request.preferences
 
     @property
     def has_judged_items(self) -> bool:
@@ -172,7 +172,7 @@ def collect_inputs(request: ReportRequest) -> ReportInputs:
         raise ParameterError("the preferences are empty; give lists or votes")
     with capture_warnings() as messages:
         inputs = _compute_inputs(request)
-    return replace(inputs, said=tuple(dict.fromkeys((*inputs.said, *messages))))
+    return replace(inputs, warnings=tuple(dict.fromkeys((*inputs.warnings, *messages))))
 
 
 def _compute_inputs(request: ReportRequest) -> ReportInputs:
@@ -184,7 +184,7 @@ def _compute_inputs(request: ReportRequest) -> ReportInputs:
     results, left_out = aggregate_methods(methods.items(), p, request.features)
     request = replace(request, methods={name: methods[name] for name in results})
     notes = tuple(f"{name} is left out: {reason}" for name, reason in left_out.items())
-    inputs = ReportInputs(request, results, diagnosis=_diagnose_experts(request), said=notes)
+    inputs = ReportInputs(request, results, diagnosis=_diagnose_experts(request), warnings=notes)
     if labels is not None and _share_queries(p, labels):
         inputs = _add_comparison(inputs, labels)
     if is_crowd(p) and request.pairs:
@@ -201,7 +201,7 @@ def _try_part(inputs: ReportInputs, what: str, work: Any) -> ReportInputs:
     try:
         return replace(inputs, **{what: work()})
     except PodiumError as error:
-        return replace(inputs, said=(*inputs.said, str(error)))
+        return replace(inputs, warnings=(*inputs.warnings, str(error)))
 
 
 def _share_queries(preferences: Preferences, labels: Labels) -> bool:
@@ -229,8 +229,8 @@ def _diagnose_experts(request: ReportRequest) -> Diagnosis | None:
 
 def _add_comparison(inputs: ReportInputs, labels: Labels) -> ReportInputs:
     """Add the label-based comparison (with the best expert) and the curves, both on held-out queries."""
-    held = exclude_fitted_queries(inputs.asked.methods, labels)
-    inputs, labels = replace(inputs, held=held), held.labels
+    held = exclude_fitted_queries(inputs.request.methods, labels)
+    inputs, labels = replace(inputs, held_out=held), held.labels
     ranked = {
         n: c.with_ties("trec", single=True) for n, c in inputs.results.items() if n not in held.left_out
     }
@@ -242,12 +242,12 @@ def _add_comparison(inputs: ReportInputs, labels: Labels) -> ReportInputs:
     if run is not None and inputs.preferences.lists.rows:
         name = f"best expert ({run})"
         rows[name] = expert_rankings(inputs.preferences, run).with_ties("trec", single=True)
-    comparison = compare(rows, labels, inputs.asked.metrics, baseline=name)
+    comparison = compare(rows, labels, inputs.request.metrics, baseline=name)
     doubt = warn_of_other_reading(
-        comparison, inputs.preferences, inputs.asked.methods, labels, features=inputs.asked.features
+        comparison, inputs.preferences, inputs.request.methods, labels, features=inputs.request.features
     )
-    inputs = replace(inputs, said=(*inputs.said, *filter(None, (doubt,))))
-    first = parse(inputs.asked.metrics[0])
+    inputs = replace(inputs, warnings=(*inputs.warnings, *filter(None, (doubt,))))
+    first = parse(inputs.request.metrics[0])
     metric = first if first.cutoff_rule != "none" else parse("ndcg")
     drawn = _select_best(comparison, list(ranked), DRAWN - (name is not None))
     kept = {n: rows[n] for n in rows if n in drawn or n == name}
@@ -267,11 +267,11 @@ def _best_expert(diagnosis: Diagnosis | None) -> Id | None:
 
 
 def _add_weight_models(inputs: ReportInputs) -> ReportInputs:
-    """Add models with expert weights: those requested, or one trained per half of the labelled queries."""
+    """Add models with expert weights: those requested, or one trained per half of the labeled queries."""
     from podium.analysis.figures import weight_table
 
     weighers = {}
-    for name, method in inputs.asked.methods.items():
+    for name, method in inputs.request.methods.items():
         try:
             weight_table(method)
         except ParameterError:
@@ -279,8 +279,8 @@ def _add_weight_models(inputs: ReportInputs) -> ReportInputs:
         weighers[name] = method
     if weighers:
         return replace(inputs, weighers=weighers)
-    p, labels = inputs.preferences, inputs.asked.labels
-    if labels is None or not inputs.asked.learn or not inputs.has_judged_items or not p.lists.rows:
+    p, labels = inputs.preferences, inputs.request.labels
+    if labels is None or not inputs.request.learn or not inputs.has_judged_items or not p.lists.rows:
         return inputs
     few = p.lists.rows <= LEARN_ROWS and 2 <= len(p.experts) <= LEARN_EXPERTS
     known = [q for q, c in zip(p.queries, labels.queries.codes_of(p.queries) >= 0, strict=True) if c]
@@ -290,5 +290,5 @@ def _add_weight_models(inputs: ReportInputs) -> ReportInputs:
     try:
         models = {n: make("crf").fit(p.select(q), labels) for n, q in halves.items()}
     except PodiumError as error:
-        return replace(inputs, said=(*inputs.said, f"expert weights could not be learned: {error}"))
+        return replace(inputs, warnings=(*inputs.warnings, f"expert weights could not be learned: {error}"))
     return replace(inputs, weighers=models, shown_only=True)

@@ -26,14 +26,16 @@ def select_queries(inputs: ReportInputs) -> list[SelectedQuery]:
     """The requested queries, or up to three informative ones; only queries with lists."""
     p = inputs.preferences
     listing = np.diff(p.lists.row_starts) > 0
-    if inputs.asked.queries:
+    if inputs.request.queries:
         known = set(p.queries)
-        for query in inputs.asked.queries:
+        for query in inputs.request.queries:
             if query not in known:
                 raise ParameterError(
                     f"there is no query {query!r}; {suggest_names(str(query), map(str, p.queries))}"
                 )
-        return [SelectedQuery(q, "requested") for q in inputs.asked.queries if listing[p.index.query_code(q)]]
+        return [
+            SelectedQuery(q, "requested") for q in inputs.request.queries if listing[p.index.query_code(q)]
+        ]
     listed = np.flatnonzero(listing)
     if len(listed) < 2:
         return [SelectedQuery(p.queries[int(q)], "the only query with lists") for q in listed]
@@ -66,9 +68,9 @@ def _select_by_labels(inputs: ReportInputs, listed: I8) -> list[SelectedQuery]:
 
 def _has_relevant_item(inputs: ReportInputs, codes: I8) -> B1:
     """Queries with an item of a grade above 0; on others all rankings score the same."""
-    assert inputs.asked.labels is not None
+    assert inputs.request.labels is not None
     index = inputs.preferences.index
-    good = inputs.asked.labels.align(index) > 0
+    good = inputs.request.labels.align(index) > 0
     count = np.bincount(index.query_of_slot[good], minlength=len(index))
     return np.asarray((codes >= 0) & (count[codes] > 0), np.bool_)
 

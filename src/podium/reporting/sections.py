@@ -65,9 +65,9 @@ def _build_methods(inputs: ReportInputs) -> list[Block]:
     if inputs.run is not None:
         blocks.append(f"The {inputs.run} was chosen on these labels, so its score is optimistic.")
     notes = c.notes
-    if inputs.held is not None:
-        left_out = (f"{name} is left out: {reason}" for name, reason in inputs.held.left_out.items())
-        notes = (*notes, *left_out, *inputs.held.notes)
+    if inputs.held_out is not None:
+        left_out = (f"{name} is left out: {reason}" for name, reason in inputs.held_out.left_out.items())
+        notes = (*notes, *left_out, *inputs.held_out.notes)
     return [*blocks, notes] if notes else blocks
 
 
@@ -121,7 +121,7 @@ def _build_queries(inputs: ReportInputs) -> list[Block]:
 def _build_query(inputs: ReportInputs, chosen: SelectedQuery, number: int) -> list[Block]:
     order = _choose_methods(inputs, chosen)
     results = {n: inputs.results[n] for n in order}
-    chart = rank_heatmap(inputs.preferences, chosen.query, results, inputs.asked.labels)
+    chart = rank_heatmap(inputs.preferences, chosen.query, results, inputs.request.labels)
     name = re.sub(r"[^A-Za-z0-9]+", "-", str(chosen.query)).strip("-")[:40]
     caption = f"Query {chosen.query}: {chosen.why}. {_format_figures(inputs, chosen, order)}"
     figure = Figure(f"query-{number}-{name}".rstrip("-"), chart, caption.strip())
@@ -155,14 +155,14 @@ def _format_figures(inputs: ReportInputs, chosen: SelectedQuery, order: list[str
 
 def _explain_first_place(inputs: ReportInputs, chosen: SelectedQuery) -> list[Block]:
     """Explain why the first item is first and what would put the second item there."""
-    method = inputs.asked.methods[inputs.best_method]
+    method = inputs.request.methods[inputs.best_method]
     p = inputs.preferences
     places = inputs.results[inputs.best_method].ranking(chosen.query, 2)
     rows = p.lists.rows + len(p.comparisons)
     many = int(p.select([chosen.query]).active_experts.sum()) > MAX_EXPLAINED_EXPERTS
     if len(places) < 2 or many or (not method.tags.per_query and rows > EXPLAINED):
         return []
-    features = inputs.asked.features if method.tags.uses_features else None
+    features = inputs.request.features if method.tags.uses_features else None
     try:
         explanation = explain(method, p, chosen.query, places[0], over=places[1], features=features)
     except PodiumError:
@@ -180,7 +180,7 @@ def _build_weights(inputs: ReportInputs) -> list[Block]:
     if inputs.shown_only:
         caption = (
             "Weights of a conditional random field (crf) trained for this figure only, once on each half of the "
-            "labelled queries: patterns that appear in both halves are unlikely to be chance."
+            "labeled queries: patterns that appear in both halves are unlikely to be chance."
         )
     readings = [_describe_readings(name, model) for name, model in inputs.weighers.items()]
     return [Figure("weights", weight_matrix(inputs.weighers), caption), *filter(None, readings)]

@@ -51,8 +51,8 @@ def _describe_by_labels(inputs: ReportInputs, c: Comparison) -> list[str]:
 
 def _describe_learned_winner(inputs: ReportInputs, c: Comparison) -> list[str]:
     """Warn if the winner may have been trained on the labels that it is evaluated on."""
-    methods = inputs.asked.methods
-    if inputs.held is None or inputs.best_method not in inputs.held.silent:
+    methods = inputs.request.methods
+    if inputs.held_out is None or inputs.best_method not in inputs.held_out.unrecorded:
         return []
     plain = [n for n in inputs.measured_methods if not methods[n].tags.supervised]
     metric = c.metrics[0]
@@ -137,8 +137,8 @@ def _describe_without_labels(inputs: ReportInputs) -> list[str]:
 
 def _explain_no_figures(inputs: ReportInputs) -> str:
     """Why labels cannot rank the methods."""
-    if inputs.asked.labels is None:
+    if inputs.request.labels is None:
         return "There are no labels"
-    if inputs.held is not None and inputs.held.left_out and not inputs.measured_methods:
+    if inputs.held_out is not None and inputs.held_out.left_out and not inputs.measured_methods:
         return "The labels are the ones that the models were fitted on"
     return "The labels do not cover these results"

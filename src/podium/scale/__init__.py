@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from podium.scale.batch import BatchFunction, batch_function
-    from podium.scale.labelled_queries import Tuned, labelled, trials, tune
+    from podium.scale.labeled_queries import TunedMethod, labelled, trials, tune
     from podium.scale.regrouping import regroup
     from podium.scale.shard_analysis import experts, leaderboard, votes
     from podium.scale.shard_run import Summary, apply
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchFunction",
     "Summary",
-    "Tuned",
+    "TunedMethod",
     "apply",
     "batch_function",
     "experts",
@@ -30,15 +30,16 @@ __all__ = [
 # imported on demand: a worker that only ranks starts faster without the code that fits
 _MODULES = {
     "batch": ("BatchFunction", "batch_function"),
-    "labelled_queries": ("Tuned", "labelled", "trials", "tune"),
+    "labeled_queries": ("TunedMethod", "labelled", "trials", "tune"),
     "regrouping": ("regroup",),
     "shard_analysis": ("experts", "leaderboard", "votes"),
     "shard_run": ("Summary", "apply"),
 }
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        for module, names in _MODULES.items():
+            if name in names:
+                return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from podium.core.optional import require_module
+
 __all__ = ["to_arrow", "to_numpy", "to_single_array", "to_table"]
 
 
 def to_table(batch: Any) -> Any:
     """A record batch as a table."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     return pa.Table.from_batches([batch])
 
 
 def to_single_array(column: Any) -> Any:
     """A column as one contiguous array."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     if not isinstance(column, pa.ChunkedArray):
         return column
@@ -40,7 +42,7 @@ def to_numpy(column: Any) -> npt.NDArray[Any]:
 
 def to_arrow(values: npt.NDArray[Any]) -> Any:
     """An Arrow array of numbers or booleans."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     bits = values.dtype == np.bool_
     data = np.packbits(values, bitorder="little") if bits else np.ascontiguousarray(values)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.core.errors import InputError
+from podium.core.optional import require_module
 from podium.core.params import suggest_names
 from podium.data.building.grouped import ListExperts
 from podium.data.ids import LAST_INTEGER, Ids, code_ids
@@ -66,7 +67,7 @@ def select_column_names(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _check_column_type(name: str, kind: Any) -> None:
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     t = pa.types
     value = kind.value_type if t.is_dictionary(kind) else kind
@@ -82,14 +83,14 @@ def _check_column_type(name: str, kind: Any) -> None:
 
 def is_text(kind: Any) -> bool:
     """Whether a type is a text type."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def to_plain_type(kind: Any) -> Any:
     """The type of a result column: the type of the input ids, with dictionaries and views decoded."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.string() if pa.types.is_string_view(value) else value
@@ -97,7 +98,7 @@ def to_plain_type(kind: Any) -> Any:
 
 def decode_dictionaries(table: Any, names: Container[str] | None = None) -> Any:
     """The table with all dictionaries decoded, or only those of some columns."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     undone = [names is None or f.name in names for f in table.schema]
     kinds = [
@@ -110,7 +111,7 @@ def normalize_columns(table: Any) -> Any:
     """The table in types that later steps support: text views become text, and dictionaries with missing
     values are decoded.
     """
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     for at, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
         coded = pa.types.is_dictionary(field.type)
@@ -123,7 +124,7 @@ def normalize_columns(table: Any) -> Any:
 
 
 def _decode_chunk(chunk: Any, kind: Any) -> Any:
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     if not pa.types.is_dictionary(chunk.type):
         return chunk.cast(kind)
@@ -148,7 +149,7 @@ def find_run_starts(column: Any) -> I8:
         return np.zeros(1, np.int64)
     value = _to_comparable(column)
     if value is None:
-        import pyarrow.compute as pc
+        pc = require_module("pyarrow.compute")
 
         flat = to_single_array(column)
         new = pc.not_equal(flat.slice(1), flat.slice(0, n - 1)).to_numpy(zero_copy_only=False)
@@ -165,7 +166,7 @@ def take_run_values(column: Any, starts: I8) -> Any:
 
 def _to_comparable(column: Any) -> npt.NDArray[Any] | None:
     """Numbers that are distinct for distinct values, or None."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     flat = to_single_array(column)
     if pa.types.is_dictionary(flat.type):
@@ -177,7 +178,7 @@ def _to_comparable(column: Any) -> npt.NDArray[Any] | None:
 
 def to_ids(flat: Any) -> Ids | None:
     """Ids of an Arrow array without one Python object each; None for integers beyond 64 bits."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     if pa.types.is_integer(flat.type):
         values = to_numpy(flat)
@@ -187,7 +188,7 @@ def to_ids(flat: Any) -> Ids | None:
 
 def _read_text_buffers(flat: Any) -> tuple[Any, I8]:
     """Bytes and offsets of an array of text."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     flat = flat.cast(pa.large_string())
     _, offsets, data = flat.buffers()
@@ -198,7 +199,7 @@ def _read_text_buffers(flat: Any) -> tuple[Any, I8]:
 
 def items_of(column: Any) -> npt.NDArray[Any] | TextColumn | None:
     """Item ids as integers or as coded text; None if neither is possible."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     flat = to_single_array(column)
     if pa.types.is_integer(flat.type):
@@ -217,7 +218,7 @@ def items_of(column: Any) -> npt.NDArray[Any] | TextColumn | None:
 
 def ranks_of(table: Any) -> npt.NDArray[np.int32] | None:
     """The ranks of a table; None if it has none, or if they are not whole numbers from 1 in range."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     if "rank" not in table.column_names or not pa.types.is_integer(table.schema.field("rank").type):
         return None
@@ -232,14 +233,14 @@ def scores_of(table: Any) -> npt.NDArray[np.float64] | None:
     """The scores of a table, or None."""
     if "score" not in table.column_names:
         return None
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     return to_numpy(to_single_array(table.column("score")).cast(pa.float64(), safe=False))
 
 
 def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> ListExperts:
     """Lists, with codes over the experts in the table and additional known experts."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     flat = to_single_array(column)
     if not pa.types.is_dictionary(flat.type) and not pa.types.is_integer(flat.type):

@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, ParameterError
+from podium.core.optional import require_module
 from podium.data.ids import Ids
-from podium.kernels.dispatch import is_large
 from podium.methods.base import Aggregator, make
 from podium.scale import result_tables
 from podium.scale.arrow_arrays import to_single_array, to_table
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from podium.kernels.dispatch import I8
 
 __all__ = ["BatchFunction", "batch_function"]
-
-ROW_COST = 6  # per row, in units of `dispatch.SMALL`: building preferences and ranking them with numpy
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +89,7 @@ class BatchFunction:
 
         It takes one argument; Spark counts named arguments, including `self`, and would pass a key as well.
         """
-        import pyarrow as pa
+        pa = require_module("pyarrow")
 
         (batch,) = batches
         if isinstance(batch, pa.Table):
@@ -144,7 +142,7 @@ class BatchFunction:
         if not table.num_rows:
             return schema.empty_table()
         ranker = self.aggregator.column_ranker() if self.ties == "item" and self.unlisted != "below" else None
-        if ranker is not None and is_large(ROW_COST * table.num_rows):
+        if ranker is not None:
             ranked = rank_columns(table, starts, ranker, self.weighted_experts, self.top)
             if ranked is not None:
                 return result_tables.from_ranked_table(ranked, table, schema, self.keep)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from podium.core.optional import require_module
 from podium.data.building.grouped import GroupedColumns
 from podium.scale import arrow_schema
 from podium.scale.arrow_arrays import to_single_array
@@ -65,7 +66,7 @@ def read_list_columns(table: Any, starts: I8, extra: Ids | None) -> GroupedColum
 
 def _has_distinct_texts(column: Any) -> bool:
     """Whether distinct codes mean distinct texts, which dictionaries do not guarantee."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     if not pa.types.is_dictionary(column.type):
         return True

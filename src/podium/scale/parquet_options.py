@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from podium.core.optional import require_module
 from podium.scale.arrow_schema import is_text, to_plain_type
 
 __all__ = ["UNLISTED", "build_writer_options", "declare_required", "read_unlisted"]
@@ -23,7 +24,7 @@ def declare_required(table: Any) -> Any:
 
     Readers then skip the check for missing values, which dominates the cost for integers.
     """
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     kinds = [f.with_nullable(bool(c.null_count)) for f, c in zip(table.schema, table.columns, strict=True)]
     return table.cast(pa.schema(kinds, table.schema.metadata))

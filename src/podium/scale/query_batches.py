@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.core.errors import InputError
+from podium.core.optional import require_module
 from podium.scale.arrow_arrays import to_table
 from podium.scale.arrow_schema import (
     decode_dictionaries,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ARROW", "ROWS", "QueryBatch", "iterate_query_batches"]
 
-ROWS = 1 << 20  # rows per step: enough for compiled kernels, few enough for CPU caches
+ROWS = 1 << 20  # rows per step: enough to hide the cost of a step, few enough for CPU caches
 
 
 ARROW = "give a pyarrow table, a record batch or an iterator of them (Ray: batch_format='pyarrow')"
@@ -41,7 +42,7 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
     Small batches are joined. For large ones only the query at the boundary is copied, as a separate table.
     Memory is bounded by `rows`, one batch and the largest query, plus one id per query seen.
     """
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     held: list[Any] = []  # its last query may continue in the next batch
     kinds: dict[str, Any] = {}
@@ -117,7 +118,7 @@ def _iterate_window_sizes(rows: int) -> Iterator[int]:
 
 def _concat_parts(parts: list[Any]) -> Any:
     """Parts as one contiguous table."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     parts = [p for p in parts if p.num_rows]
     if len(parts) == 1:
@@ -130,7 +131,7 @@ def _concat_parts(parts: list[Any]) -> Any:
 
 def _to_nullable(table: Any) -> Any:
     """The parts with equal nullability: some batches may declare a column as not nullable and others not."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     return table.cast(pa.schema([f.with_nullable(True).remove_metadata() for f in table.schema]))
 
@@ -139,7 +140,7 @@ def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
     """Columns whose dictionaries should be decoded: they have more texts than the parts have rows, so that
     merging them would cost more, or some part is already decoded.
     """
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     costly_columns, rows = set(), sum(p.num_rows for p in parts)
     for name in parts[0].column_names:

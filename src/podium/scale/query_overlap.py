@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.core.errors import InputError
+from podium.core.optional import require_module
 from podium.scale.arrow_arrays import to_numpy
 from podium.scale.shard_reading import find_column_chunk, iterate_queries, translate_arrow_errors
 
@@ -57,7 +58,7 @@ def _find_overlap_candidates(paths: Sequence[str], column: str) -> list[str]:
 
 def _read_query_range(path: str, column: str) -> tuple[Any, ...] | None:
     """Smallest and largest query of a file, () without such statistics, None if it has no rows."""
-    import pyarrow.parquet as pq
+    pq = require_module("pyarrow.parquet")
 
     try:
         with translate_arrow_errors(path):
@@ -106,8 +107,8 @@ def _find_shared_query(paths: Sequence[str], names: Mapping[str, str] | None) ->
 
 def _compute_query_keys(ids: Any) -> I8:
     """Integers unchanged, texts as 64-bit hashes."""
-    import pyarrow as pa
-    import xxhash
+    pa = require_module("pyarrow")
+    xxhash = require_module("xxhash")
 
     if pa.types.is_integer(ids.type) and not ids.null_count:
         return to_numpy(ids).astype(np.int64)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from podium.core.errors import InputError, Option, ParameterError
+from podium.core.optional import require_module
 from podium.scale.arrow_arrays import to_arrow, to_table
 from podium.scale.arrow_schema import (
     find_run_starts,
@@ -95,7 +96,7 @@ def _iterate_tables(
 ) -> Iterator[tuple[Any, str | None]]:
     """The rows of a shard, and its interpretation of unlisted items."""
     if is_parquet(shard.path):
-        import pyarrow.parquet as pq
+        pq = require_module("pyarrow.parquet")
 
         names = select_column_names(options)
         keep = [n for n in pq.read_schema(shard.path).names if n not in names.values()]
@@ -115,8 +116,8 @@ def _distribute_rows(
     shards: Sequence[Shard], scratch: Path, count: int, format: str | None, options: dict[str, Any]
 ) -> str | None:
     """Write each row to the file of its query; returns the interpretation of unlisted items."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = require_module("pyarrow")
+    pq = require_module("pyarrow.parquet")
 
     schema, declared = None, None
     with contextlib.ExitStack() as stack:
@@ -145,14 +146,14 @@ def _distribute_rows(
 
 
 def _to_written_type(kind: Any) -> Any:
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     kind = to_plain_type(kind)
     return pa.string() if pa.types.is_large_string(kind) else kind
 
 
 def _cast_table(table: Any, schema: Any, shard: Shard) -> Any:
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     try:
         return table.select(schema.names).cast(schema)
@@ -177,7 +178,7 @@ def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
 
 def _write_sorted(raw: Path, target: Path, unlisted: str | None) -> None:
     """Sort one file in the order that the fast path needs, and publish it."""
-    import pyarrow.parquet as pq
+    pq = require_module("pyarrow.parquet")
 
     table = pq.read_table(raw, use_threads=False)
     names = table.column_names

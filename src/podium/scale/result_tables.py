@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.core.errors import InputError
+from podium.core.optional import require_module
 from podium.scale.arrow_arrays import to_arrow, to_numpy, to_single_array
 from podium.scale.arrow_schema import resolve_columns, to_plain_type
 
@@ -23,7 +24,7 @@ __all__ = ["build_result_schema", "derive_result_schema", "from_consensus", "fro
 
 def derive_result_schema(given: Any, keep: Sequence[str]) -> Any:
     """The schema of the results for batches of a schema."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     item = "winner" if "winner" in resolve_columns(given) else "item"
     kept = [pa.field(name, to_plain_type(_find_kept_field(given, name).type)) for name in keep]
@@ -32,7 +33,7 @@ def derive_result_schema(given: Any, keep: Sequence[str]) -> Any:
 
 def build_result_schema(query: Any, item: Any) -> Any:
     """The schema of results for ids of these types; no column is nullable."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     kinds = {
         "query": to_plain_type(query),
@@ -77,7 +78,7 @@ def from_consensus(
 
 def from_ranked_table(ranked: RankedTable, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
     """The results computed without preferences."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     results, rows = ranked
     query = _repeat_by_query(table.column("query"), rows, results.counts, schema.field("query").type)
@@ -98,7 +99,7 @@ def _build_table(
     keep: tuple[str, ...],
 ) -> Any:
     """Results with the kept columns, which have the values of one row per query (`queries`: rows, counts)."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     kept = []
     for name in keep:
@@ -114,7 +115,7 @@ def _repeat_by_query(column: Any, rows: I8, counts: I8, kind: Any) -> Any:
 
 def _take_rows(column: Any, rows: I8, kind: Any) -> Any:
     """Values of rows, as an array of the given type."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     flat = to_single_array(column)
     if pa.types.is_integer(flat.type) and not flat.null_count:
@@ -131,7 +132,7 @@ def _find_query_rows(column: Any, queries: Ids) -> I8:
 
 
 def _find_kept_field(schema: Any, name: str) -> Any:
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     from podium.core.params import suggest_names
 
@@ -149,8 +150,8 @@ def _find_kept_field(schema: Any, name: str) -> Any:
 
 def _check_constant(table: Any, name: str) -> None:
     """Check that a kept column has one value per query."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    pa = require_module("pyarrow")
+    pc = require_module("pyarrow.compute")
 
     pairs = pa.table(
         {"query": to_single_array(table.column("query")), name: to_single_array(table.column(name))}

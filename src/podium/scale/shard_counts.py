@@ -20,6 +20,7 @@ from podium.core.version import __version__
 from podium.data.ids import Id, Ids, code_ids
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8, I8
+from podium.kernels.sparse_rows import SparseRows
 from podium.scale.arrow_arrays import to_table
 from podium.scale.query_batches import ROWS, iterate_query_batches
 from podium.scale.shard_reading import read_parquet, read_text
@@ -109,16 +110,14 @@ class ExpertCounter:
     whole: ClassVar[bool] = True
 
     def count_part(self, preferences: Preferences) -> ExpertStatistics:
-        from scipy.sparse import csr_array
-
         lists, n = preferences.lists, len(preferences.experts)
         expert = lists.expert[lists.list_of_row]
         slots = len(preferences.index.items)
-        listings = csr_array((np.ones(lists.rows, np.int64), (lists.item, expert)), shape=(slots, n))
+        answers = SparseRows.from_entries(np.ones(lists.rows), lists.item, expert, (slots, n))
         single = np.bincount(lists.item, minlength=slots) == 1
         alone = np.bincount(expert[single[lists.item]], minlength=n)
         rows = np.bincount(expert, minlength=n)
-        shared = np.asarray((listings.T @ listings).todense(), np.int64)
+        shared = answers.multiply_columns().astype(np.int64)
         count = np.bincount(lists.expert, minlength=n)
         return ExpertStatistics(preferences.experts, len(preferences), count, rows, alone, shared)
 

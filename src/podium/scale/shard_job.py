@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, ParameterError, PodiumError
+from podium.core.optional import require_module
 from podium.core.version import __version__
 from podium.scale.arrow_arrays import to_numpy
 from podium.scale.arrow_schema import select_column_names
@@ -53,7 +54,7 @@ class ShardJob:
 
     def __call__(self, shard: Shard) -> ShardRecord:
         """Run the job unless it is up to date; unreadable input becomes an error in the record."""
-        import pyarrow as pa
+        pa = require_module("pyarrow")
 
         begin = time.perf_counter()
         try:
@@ -109,7 +110,7 @@ class ShardJob:
 
     def _rank_whole(self, shard: Shard, rows: list[int]) -> Any:
         """The results of a shard of text or of item features, which is read completely."""
-        import pyarrow as pa
+        pa = require_module("pyarrow")
 
         if self.partition_by:
             raise ParameterError("partitions come from columns, which only Parquet shards of lists have")
@@ -134,7 +135,7 @@ class _PartitionFile:
     """A file of results under its temporary name; tables are collected into row groups."""
 
     def __init__(self, target: Path, schema: Any, compression: str) -> None:
-        import pyarrow.parquet as pq
+        pq = require_module("pyarrow.parquet")
 
         target.parent.mkdir(parents=True, exist_ok=True)
         self._beside = TemporaryFile(target)
@@ -144,7 +145,7 @@ class _PartitionFile:
 
     def write(self) -> None:
         """Write the collected tables as one row group."""
-        import pyarrow as pa
+        pa = require_module("pyarrow")
 
         if self.waiting:
             self._writer.write_table(pa.concat_tables(self.waiting))
@@ -216,7 +217,7 @@ class _ResultFiles:
         if not by:
             yield "", table
             return
-        import pyarrow.compute as pc
+        pc = require_module("pyarrow.compute")
 
         for values in table.select(list(by)).group_by(list(by)).aggregate([]).to_pylist():
             kept = table

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError, ParameterError
+from podium.core.optional import require_module
 from podium.core.params import suggest_names
 from podium.scale.arrow_arrays import to_table
 from podium.scale.arrow_schema import (
@@ -42,7 +43,7 @@ CODED = 4  # bytes per row of a text column below which it is mostly dictionary 
 
 def read_small_parquet(path: str) -> Any:
     """The bytes of a Parquet shard, so that the hash matches the data; None if too large or not Parquet."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     if not is_parquet(path) or os.path.getsize(path) > HELD:
         return None
@@ -61,8 +62,8 @@ def read_parquet(
 
     `names` maps roles to other column names, such as {"item": "doc"}; `keep` are further columns.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = require_module("pyarrow")
+    pq = require_module("pyarrow.parquet")
 
     source = path if data is None else pa.BufferReader(data)
     with translate_arrow_errors(path):
@@ -82,7 +83,7 @@ def read_parquet(
 
 def _rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
     """The schema with columns renamed to their roles; a named column that does not exist is an error."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     for role, column in names.items():
         if column not in schema.names:
@@ -99,8 +100,8 @@ def _open_file(source: Any, about: Any, columns: Iterable[str]) -> Any:
 
     When a dictionary grows too large, writers fall back to plain text, and it would have to be rebuilt here.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = require_module("pyarrow")
+    pq = require_module("pyarrow.parquet")
 
     schema, groups = about.schema.to_arrow_schema(), [about.row_group(g) for g in range(about.num_row_groups)]
     coded = []
@@ -128,7 +129,7 @@ def _iterate_batches(file: Any, path: str, columns: Mapping[str, str], rows: int
 
 def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterator[Any]:
     """The queries of the batches of a shard, as arrays without consecutive repeats."""
-    import pyarrow.parquet as pq
+    pq = require_module("pyarrow.parquet")
 
     column = (names or {}).get("query", "query")
     with translate_arrow_errors(path):
@@ -152,7 +153,7 @@ def find_column_chunk(group: Any, name: str) -> Any:
 @contextlib.contextmanager
 def translate_arrow_errors(path: str) -> Iterator[None]:
     """Convert Arrow's read errors to InputError."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     try:
         yield

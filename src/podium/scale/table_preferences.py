@@ -9,7 +9,7 @@ import numpy as np
 from podium.data.building.grouped import GroupedPreferences, from_grouped
 from podium.data.ids import Ids, code_ids
 from podium.data.preferences import Preferences, Unlisted
-from podium.kernels.dispatch import I8, is_large
+from podium.kernels.dispatch import I8
 from podium.scale.arrow_schema import (
     decode_dictionaries,
     find_run_starts,
@@ -41,7 +41,7 @@ def build_preferences(
     table = table.select(list(read)).combine_chunks()
     for name in read:
         refuse_missing(table, name)
-    if "item" in read and is_large(table.num_rows):
+    if "item" in read:
         grouped = _build_grouped(table, unlisted, extra_experts)
         if grouped is not None:
             return grouped

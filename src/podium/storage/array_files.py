@@ -1,6 +1,7 @@
 """Arrays and plain values in one file, in the layout of safetensors, mapped into memory for reading.
 
-The arrays are in decreasing order of item size, so that all are aligned.
+The layout: the length of the header in eight bytes, the header in JSON (metadata, and for each array its type,
+shape and place), the bytes of the arrays. These are in decreasing order of item size, so that all are aligned.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 import math
 import mmap
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,10 +19,24 @@ import numpy.typing as npt
 
 from podium.storage.files import write_atomically
 
-__all__ = ["PreparedArrays", "read_arrays", "write_arrays"]
+__all__ = ["KINDS", "PreparedArrays", "decode_arrays", "encode_arrays", "read_arrays", "write_arrays"]
 
 LAYOUT = 1  # version of the file layout; files with another version are ignored
-KINDS = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_}
+KINDS = {  # in the order of the arrays in a file, which is that of the package safetensors
+    "U64": np.uint64,
+    "I64": np.int64,
+    "F64": np.float64,
+    "C64": np.complex64,
+    "F32": np.float32,
+    "U32": np.uint32,
+    "I32": np.int32,
+    "F16": np.float16,
+    "U16": np.uint16,
+    "I16": np.int16,
+    "I8": np.int8,
+    "U8": np.uint8,
+    "BOOL": np.bool_,
+}
 BLOCK = 1 << 24  # bytes written at a time
 
 
@@ -34,25 +49,57 @@ class PreparedArrays(NamedTuple):
 
 def write_arrays(part: PreparedArrays, path: Path) -> None:
     """Write a part atomically."""
-    write_atomically(_encode_chunks(part), path, overwrite=True)
+    chunks = encode_arrays(part.arrays, {"about": json.dumps(part.about)})
+    write_atomically(chunks, path, overwrite=True)
 
 
-def _encode_chunks(part: PreparedArrays) -> Iterator[bytes]:
-    names = {np.dtype(kind): name for name, kind in KINDS.items()}
-    arrays = sorted(part.arrays.items(), key=lambda named: -named[1].dtype.itemsize)
-    header: dict[str, Any] = {"__metadata__": {"about": json.dumps(part.about)}}
+def encode_arrays(arrays: Mapping[str, npt.NDArray[Any]], metadata: Mapping[str, str]) -> Iterator[bytes]:
+    """The bytes of a file, in pieces; they follow from the arguments alone."""
+    kinds = {np.dtype(kind): (place, name) for place, (name, kind) in enumerate(KINDS.items())}
+    ordered = sorted(arrays.items(), key=lambda named: (kinds[named[1].dtype], named[0]))
+    header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
-    for name, array in arrays:
+    for name, array in ordered:
         span = [end, end + array.nbytes]
-        header[name] = {"dtype": names[array.dtype], "shape": array.shape, "data_offsets": span}
+        header[name] = {"dtype": kinds[array.dtype][1], "shape": array.shape, "data_offsets": span}
         end = span[1]
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # arrays start at a multiple of 8
     yield struct.pack("<Q", len(text)) + text
-    for _, array in arrays:
+    for _, array in ordered:
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         for first in range(0, len(flat), BLOCK):
             yield flat[first : first + BLOCK].tobytes()
+
+
+def decode_arrays(content: bytes | mmap.mmap) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
+    """Metadata and arrays, which are views of the content; a ValueError unless they fill it without gaps."""
+    try:
+        (length,) = struct.unpack("<Q", content[:8])
+        header = json.loads(content[8 : 8 + length])
+        metadata = header.pop("__metadata__", {})
+        entries = sorted(header.items(), key=lambda named: tuple(named[1]["data_offsets"]))
+        arrays, end = {}, 8 + length
+        for name, entry in entries:
+            if entry["data_offsets"][0] != end - 8 - length:
+                raise ValueError(f"{name} does not begin where the array before it ends")
+            arrays[name] = _map_array(content, end, entry)
+            end = 8 + length + entry["data_offsets"][1]
+    except (KeyError, TypeError, AttributeError, RecursionError, struct.error) as error:
+        raise ValueError(f"the header is damaged: {error}") from None
+    if len(content) != end:
+        raise ValueError(f"the file has {len(content)} bytes; its header describes {end}")
+    return metadata, arrays
+
+
+def _map_array(content: bytes | mmap.mmap, begin: int, entry: dict[str, Any]) -> npt.NDArray[Any]:
+    kind, shape, span = np.dtype(KINDS[entry["dtype"]]), tuple(entry["shape"]), entry["data_offsets"]
+    count = math.prod(shape)
+    if min(shape, default=0) < 0 or span[1] - span[0] != count * kind.itemsize:
+        raise ValueError(f"an array of shape {shape} does not fill the bytes {span}")
+    if not count:
+        return np.zeros(shape, kind)
+    return np.frombuffer(content, kind, count, begin).reshape(shape)
 
 
 def read_arrays(path: Path) -> PreparedArrays | None:
@@ -60,22 +107,10 @@ def read_arrays(path: Path) -> PreparedArrays | None:
     try:
         with path.open("rb") as file:
             raw = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        (length,) = struct.unpack("<Q", raw[:8])
-        header = json.loads(raw[8 : 8 + length])
-        about = json.loads(header.pop("__metadata__")["about"])
-        arrays = {name: _map_array(raw, 8 + length, entry) for name, entry in header.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error):
-        return None
-    if len(raw) != 8 + length + sum(a.nbytes for a in arrays.values()):
+        metadata, arrays = decode_arrays(raw)
+        about = json.loads(metadata["about"])
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     if hasattr(mmap, "MADV_WILLNEED"):
         raw.madvise(mmap.MADV_WILLNEED)
     return PreparedArrays(about, arrays)
-
-
-def _map_array(raw: mmap.mmap, begin: int, entry: dict[str, Any]) -> npt.NDArray[Any]:
-    kind, shape = KINDS[entry["dtype"]], tuple(entry["shape"])
-    count = math.prod(shape)
-    if not count:
-        return np.zeros(shape, kind)
-    return np.frombuffer(raw, kind, count, begin + entry["data_offsets"][0]).reshape(shape)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podium.core.errors import InputError
+from podium.core.optional import require_module
 
 if TYPE_CHECKING:
     from podium.data.dataset import Dataset
@@ -37,10 +38,10 @@ def digest_file(path: str | os.PathLike[str], data: Any = None) -> str:
 
     `data` are these bytes, if they are in memory already.
     """
-    import xxhash
+    xxhash = require_module("xxhash")
 
     if data is not None:
-        return xxhash.xxh3_128(data).hexdigest()
+        return str(xxhash.xxh3_128(data).hexdigest())
     try:
         with open(path, "rb", buffering=0) as file:
             return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()

@@ -37,7 +37,9 @@ __all__ = [
 
 _NEWLINE = 10
 _BLOCK = 1 << 22
+_LONGEST_HEAD = 1 << 20  # bytes
 _MAP_FROM = 1 << 24  # bytes; smaller files are simply read
+_CONTINUATIONS, _LEADS = bytes(range(0x80, 0xC0)), bytes(range(0xC0, 0x100))  # of characters in UTF-8
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive",
@@ -63,16 +65,23 @@ class Source:
         return Path(name).stem or name
 
     @functools.cached_property
-    def view(self) -> U1:
-        """The text as valid UTF-8 bytes without a byte-order mark; a blank file is an error."""
+    def text(self) -> U1:
+        """The bytes of the text in UTF-8 without a byte-order mark, not checked; a blank file is an error."""
         raw = self.raw
         if self.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
             raw = self._recode_text()
-        view = np.frombuffer(raw, np.uint8)
+        text = np.frombuffer(raw, np.uint8)
         if raw[:3] == codecs.BOM_UTF8:
-            view = view[3:]
-        if not view[:4096].tobytes().strip() and not view.tobytes().strip():
+            text = text[3:]
+        if not text[:4096].tobytes().strip() and not text.tobytes().strip():
             raise InputError("the file is empty", source=self.name)
+        self._refuse_other_files(text)
+        return text
+
+    @functools.cached_property
+    def view(self) -> U1:
+        """The text as valid UTF-8 bytes with line ends; a blank file is an error."""
+        view = self.text
         self._check_text(view)
         if (
             not (view[:_BLOCK] == _NEWLINE).any() and not (view == _NEWLINE).any()
@@ -103,8 +112,8 @@ class Source:
         except UnicodeError as error:
             raise InputError(f"the file is not {self.encoding}: {error}", source=self.name) from None
 
-    def _check_text(self, view: U1) -> None:
-        start = view[:8].tobytes()
+    def _refuse_other_files(self, text: U1) -> None:
+        start = text[:8].tobytes()
         for mark, name in _BOMS.items():
             if start.startswith(mark):
                 raise InputError(
@@ -115,6 +124,8 @@ class Source:
                 raise InputError(
                     f"the file is {what}", source=self.name, remedy="unpack it first, or use gzip"
                 )
+
+    def _check_text(self, view: U1) -> None:
         low, high = _find_extremes(view)
         if low == 0:
             at = int(np.flatnonzero(view == 0)[0])
@@ -147,13 +158,39 @@ class Source:
             if line and not line.isspace():
                 yield number, line
 
+    def iterate_blocks(self) -> Iterator[bytes]:
+        """Blocks of complete lines of `text`, neither checked nor kept in memory."""
+        text, begin = self.text, 0
+        while begin < len(text):
+            block = text[begin : begin + _BLOCK].tobytes()
+            end = block.rfind(b"\n") + 1
+            while not end and begin + len(block) < len(text):  # a line longer than a block
+                block += text[begin + len(block) : begin + 2 * len(block)].tobytes()
+                end = block.find(b"\n") + 1
+            block = block[: end or None]
+            yield block
+            self.release_pages(begin, begin + len(block))
+            begin += len(block)
+
+    def release_pages(self, begin: int, end: int) -> None:
+        """Unmap the pages of a large file that hold these bytes; reading them maps them again."""
+        begin -= begin % mmap.PAGESIZE
+        if isinstance(self.raw, mmap.mmap) and hasattr(self.raw, "madvise") and begin < len(self.raw):
+            self.raw.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
     def head(self, size: int = 65536) -> bytes:
-        """The first complete lines, for format detection; a single long line is returned complete."""
+        """The first complete lines, for format detection; of a line longer than that, up to 1 MiB."""
         start = self.raw[:size]
         if len(self.raw) <= size:
             return start
         end = start.rfind(b"\n")
-        return start[: end + 1] if end >= 0 else self.raw[: self.raw.find(b"\n") + 1 or len(self.raw)]
+        if end >= 0:
+            return start[: end + 1]
+        block = self.raw[:_LONGEST_HEAD]
+        end = block.find(b"\n") + 1
+        if end or len(block) == len(self.raw):
+            return block[: end or None]
+        return block.rstrip(_CONTINUATIONS).rstrip(_LEADS)  # the last character may have been cut
 
     def error(self, problem: str, line: int | None = None, remedy: MessageText | None = None) -> InputError:
         """An error located in this file."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podium.core.errors import InputError
+from podium.core.optional import require_module
 
 __all__ = ["Paths", "Shard", "find_shards", "has_no_rows", "is_parquet", "to_absolute_paths"]
 
@@ -77,8 +78,8 @@ def has_no_rows(path: str | os.PathLike[str]) -> bool:
     """Whether a file is Parquet without rows, such as engines write for an empty partition."""
     if not os.fspath(path).endswith(SUFFIXES):
         return False
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = require_module("pyarrow")
+    pq = require_module("pyarrow.parquet")
 
     try:
         return bool(pq.read_metadata(path).num_rows == 0)

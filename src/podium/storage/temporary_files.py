@@ -36,7 +36,7 @@ class TemporaryFile:
 
     def __init__(self, target: Path) -> None:
         self.target = target
-        self._published = False
+        self._is_closed = False
         self._file: int | None = None  # open as long as the lock is held
         number = 0
         while (created := _create_locked(_temporary_path(target, number))) is None:
@@ -63,14 +63,14 @@ class TemporaryFile:
     def publish(self, target: Path | None = None) -> None:
         """Rename the file to its target, atomically."""
         os.replace(self.path, target or self.target)
-        self._published = True
+        self._is_closed = True
         self._release_lock()
 
     def discard(self) -> None:
         """Remove the file, unless it has been published."""
-        if not self._published:
+        if not self._is_closed:
             self.path.unlink(missing_ok=True)
-            self._published = True
+            self._is_closed = True
         self._release_lock()
 
     def _release_lock(self) -> None:

@@ -2,3 +2,7 @@
 
 `import podium` imports nothing from here; it needs the extra `studio`.
 """
+
+from podium.core.optional import check_extra
+
+check_extra("studio")

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from podium.core.errors import PodiumError, capture_warnings
 from podium.core.version import __version__
 from podium.studio import api, login, pages
-from podium.studio.middleware import SERVICE, RequestMiddleware
+from podium.studio.middleware import SERVICE, Endpoint, RequestMiddleware
 from podium.studio.security import Guard
 from podium.studio.settings import ServerSettings
 from podium.studio.store import Store
@@ -26,6 +26,7 @@ __all__ = ["create_app"]
 def create_app(settings: ServerSettings) -> FastAPI:
     """Build the ASGI application; `app.state` has settings, store, guard, meters and pool."""
     guard, meters = Guard(settings), RequestMetrics()
+    endpoints: dict[tuple[str, str], Endpoint] = {}
     app = FastAPI(
         title="Podium",
         version=__version__,
@@ -34,7 +35,9 @@ def create_app(settings: ServerSettings) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         lifespan=_lifespan,
-        middleware=[Middleware(RequestMiddleware, settings=settings, guard=guard, meters=meters)],
+        middleware=[
+            Middleware(RequestMiddleware, settings=settings, guard=guard, meters=meters, endpoints=endpoints)
+        ],
     )
     app.state.settings, app.state.guard, app.state.meters = settings, guard, meters
     app.state.store = Store(settings.folder)
@@ -42,6 +45,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.include_router(login.router)
     pages.install_pages(app)
     app.add_exception_handler(PodiumError, _answer_error)
+    endpoints.update(api.build_endpoints(app))
     return app
 
 

@@ -26,7 +26,7 @@ from podium.studio.form_fields import spell_option
 from podium.studio.job_queue import Job, JobState
 from podium.studio.store import Store
 
-__all__ = ["KINDS", "RESUMABLE", "JobStopped", "WorkerSupervisor", "queue_job", "run_jobs"]
+__all__ = ["KINDS", "RESUMABLE", "StopJob", "WorkerSupervisor", "queue_job", "run_jobs"]
 
 STALE = 20.0  # seconds without a heartbeat after which an owner counts as dead
 BEAT = 1.0  # seconds between heartbeats
@@ -40,7 +40,7 @@ ProgressCallback = Callable[[int, int, str], None]
 log = logging.getLogger("podium.studio")
 
 
-class JobStopped(Exception):
+class StopJob(Exception):
     """The job must stop now: a user stopped it, or another process owns it."""
 
 
@@ -155,25 +155,25 @@ KINDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], Callable[...,
 
 
 class _HeartbeatThread(threading.Thread):
-    """Heartbeats with the latest progress; `lost` is set when the job must stop."""
+    """Heartbeats with the latest progress; `must_stop` is set when the job must stop."""
 
     def __init__(self, store: Store, job: Job, owner: str) -> None:
         super().__init__(daemon=True)
         self._store, self._job, self._owner = store, job, owner
         self._latest = (job.done, job.total, "starting" if job.tries < 2 else "resuming")
-        self._end, self.lost = threading.Event(), threading.Event()
+        self._end, self.must_stop = threading.Event(), threading.Event()
 
     def report_progress(self, done: int, total: int, words: str) -> None:
         """Record progress; raise if the job must stop."""
         self._latest = (int(done), int(total), str(words))
-        if self.lost.is_set():
-            raise JobStopped
+        if self.must_stop.is_set():
+            raise StopJob
 
     def run(self) -> None:
         while True:
             with contextlib.suppress(sqlite3.Error):  # such as a long-held lock; the next heartbeat retries
                 if not self._store.beat(self._job.id, self._owner, *self._latest):
-                    self.lost.set()
+                    self.must_stop.set()
             if self._end.wait(BEAT):
                 return
 
@@ -215,7 +215,7 @@ def _run_job(store: Store, job: Job, owner: str, roots: Sequence[Path]) -> None:
         content, name = models.model_files.dumps(model), f"{job.kind} {repr(model)[:60]}"
         kept = store.add_model(job.project, name, repr(model), content, job.id)
         end = ("done", words, {"model": kept, "document": document})
-    except JobStopped:
+    except StopJob:
         end = ("cancelled", "stopped by the user", None)
     except PodiumError as error:
         end = ("failed", error.format_message(spell_option), None)

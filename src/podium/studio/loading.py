@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.core.errors import InputError, ParameterError, PodiumError, capture_warnings
+from podium.core.optional import require_module
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
@@ -160,14 +161,14 @@ def _list_labeled_pairs(labels: Labels) -> list[tuple[Id, Id]]:
 
 
 def _build_duplicate_error(known: Labels | None, files: Sequence[tuple[str, bytes]]) -> InputError | None:
-    """The error for an item labelled in one of these files and elsewhere too; None if there is none."""
+    """The error for an item labeled in one of these files and elsewhere too; None if there is none."""
     owner = {} if known is None else dict.fromkeys(_list_labeled_pairs(known), "the project")
     for name, content in files:
         pairs = _list_labeled_pairs(_read_labels([(name, content)]))
         if not owner.keys().isdisjoint(pairs):
             line, (query, item) = _find_first_line(name, content, owner.keys())
             return InputError(
-                f"item {item!r} is labelled twice for query {query!r}: it already has a label in {owner[query, item]}",
+                f"item {item!r} is labeled twice for query {query!r}: it already has a label in {owner[query, item]}",
                 source=name,
                 line=line,
                 remedy="keep one label per item",
@@ -210,8 +211,8 @@ def unpack_upload(name: str, content: bytes, limits: Limits) -> bytes:
 
 def _check_parquet_size(name: str, content: bytes, limits: Limits) -> None:
     """Check the decompressed size: a few bytes of Parquet may encode millions of rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = require_module("pyarrow")
+    pq = require_module("pyarrow.parquet")
 
     try:
         about = pq.read_metadata(pa.BufferReader(content))
@@ -231,9 +232,9 @@ def _check_parquet_size(name: str, content: bytes, limits: Limits) -> None:
 
 def _count_text_bytes(content: bytes) -> int:
     """Total bytes of text over all cells: dictionary encoding may store a long text once for every row."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
+    pa = require_module("pyarrow")
+    pc = require_module("pyarrow.compute")
+    pq = require_module("pyarrow.parquet")
 
     schema = pq.ParquetFile(pa.BufferReader(content)).schema
     leaves = [schema.column(n) for n in range(len(schema))]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-from pydantic_core import to_json
+from msgspec.json import encode
 
 from podium.core.errors import InputError, capture_warnings
 from podium.studio import logs
@@ -21,6 +21,7 @@ __all__ = ["RequestMiddleware", "error_document"]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Endpoint = Callable[[Message, Receive, Send], Awaitable[None]]
 SERVICE = "/v1/"
 WATCHED = frozenset({"/healthz", "/readyz", "/metrics"})  # exempt from the concurrency limit
 HEAD = 1 << 16  # maximum bytes of URL and headers
@@ -33,11 +34,22 @@ def error_document(kind: str, message: str, remedy: str = "") -> dict[str, Any]:
 
 
 class RequestMiddleware:
-    """ASGI middleware: applies `Guard`, enforces the limits, and sets the headers of every response."""
+    """ASGI middleware: applies `Guard`, enforces the limits, and sets the headers of every response.
 
-    def __init__(self, app: Any, settings: ServerSettings, guard: Guard, meters: RequestMetrics) -> None:
+    Requests for exactly a method and path of `endpoints` go to that application instead of the framework's
+    stack of middleware and routes, which takes longer than the answer to a small request.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        settings: ServerSettings,
+        guard: Guard,
+        meters: RequestMetrics,
+        endpoints: Mapping[tuple[str, str], Endpoint],
+    ) -> None:
         self._app, self._settings, self._guard, self._meters = app, settings, guard, meters
-        self._running = 0
+        self._endpoints, self._running = endpoints, 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Process one request."""
@@ -89,16 +101,36 @@ class RequestMiddleware:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > most:
             raise _build_length_error(most)
+        endpoint = self._endpoints.get((scope["method"], path))
+        receive = _limit_length(receive, most)
         with capture_warnings():  # warnings may contain ids and must not reach the log
-            await self._app(scope, _limit_body(receive, most, limits.seconds), out)
+            if endpoint is not None:  # it limits the time of the whole body itself
+                await endpoint(scope, receive, out)
+            else:
+                await self._app(scope, _limit_waiting(receive, limits.seconds), out)
 
 
-def _limit_body(receive: Receive, most: int, seconds: float) -> Receive:
-    """Receive the body; refuse it when it is too long or stalls."""
-    size, more = 0, True
+def _limit_length(receive: Receive, most: int) -> Receive:
+    """Receive the body; refuse it when it is too long."""
+    size = 0
 
     async def receive_limited() -> Message:
-        nonlocal size, more
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > most:
+            raise _build_length_error(most)
+        return message
+
+    return receive_limited
+
+
+def _limit_waiting(receive: Receive, seconds: float) -> Receive:
+    """Receive the body; refuse it when a part of it does not arrive in time."""
+    more = True
+
+    async def receive_in_time() -> Message:
+        nonlocal more
         if not more:
             return await receive()  # further calls wait for the disconnect
         try:
@@ -108,12 +140,10 @@ def _limit_body(receive: Receive, most: int, seconds: float) -> Receive:
             raise RequestRefused(
                 408, "the body did not arrive in time", "send it faster, or in parts"
             ) from None
-        size, more = size + len(message.get("body", b"")), message.get("more_body", False)
-        if size > most:
-            raise _build_length_error(most)
+        more = message.get("more_body", False)
         return message
 
-    return receive_limited
+    return receive_in_time
 
 
 def _build_length_error(most: int) -> RequestRefused:
@@ -138,11 +168,11 @@ class _ResponseSender:
 
     def __init__(self, scope: Message, send: Send) -> None:
         self._scope, self._send = scope, send
-        self.status, self.size, self._begun = 0, 0, False
+        self.status, self.size, self._has_started = 0, 0, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._begun = True
+            self._has_started = True
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), *HEADERS, *self._format_cookies()]
         else:
@@ -151,6 +181,8 @@ class _ResponseSender:
 
     def _format_cookies(self) -> list[tuple[bytes, bytes]]:
         kept: dict[str, str] = self._scope.get("podium.cookies", {})
+        if not kept:
+            return []
         secure = "; Secure" if self._scope.get("scheme") == "https" else ""
         return [(b"set-cookie", f"{k}={v}; {COOKIE}{secure}".encode()) for k, v in kept.items()]
 
@@ -158,11 +190,11 @@ class _ResponseSender:
         self, status: int, problem: str, remedy: str, headers: dict[str, str] | None = None
     ) -> None:
         """Send an error: JSON for the API, plain text for pages; nothing if the response has started."""
-        if self._begun:
+        if self._has_started:
             return
         if self._scope["path"].startswith(SERVICE):
             body, kind = (
-                to_json(error_document(KINDS.get(status, "Refused"), problem, remedy)),
+                encode(error_document(KINDS.get(status, "Refused"), problem, remedy)),
                 b"application/json",
             )
         else:

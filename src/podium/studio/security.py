@@ -160,8 +160,8 @@ def _check_origin(host: str, headers: Mapping[bytes, bytes]) -> None:
     """Refuse cross-site requests; browsers send their origin, and other programs hold no session cookies."""
     site = headers.get(b"sec-fetch-site", b"none")
     origin = headers.get(b"origin")
-    own = {f"http://{host}".encode("latin-1"), f"https://{host}".encode("latin-1")}
-    if site not in (b"none", b"same-origin") or (origin is not None and origin.lower() not in own):
+    own = origin is None or origin.lower().decode("latin-1") in (f"http://{host}", f"https://{host}")
+    if site not in (b"none", b"same-origin") or not own:
         raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
 
 

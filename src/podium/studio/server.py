@@ -77,21 +77,21 @@ def _select_protocol() -> Any:
         return "h11"
 
     class BoundedProtocol(HttpToolsProtocol):
-        head, begun = 0, True
+        head, in_head = 0, True
 
         def data_received(self, data: bytes) -> None:
-            if self.begun:
+            if self.in_head:
                 self.head += len(data)
             super().data_received(data)
-            if self.begun and self.head > 2 * HEAD:
+            if self.in_head and self.head > 2 * HEAD:
                 self.transport.close()
 
         def on_message_begin(self) -> None:
-            self.head, self.begun = 0, True
+            self.head, self.in_head = 0, True
             super().on_message_begin()
 
         def on_headers_complete(self) -> None:
-            self.begun = False
+            self.in_head = False
             super().on_headers_complete()
 
     return BoundedProtocol

@@ -24,7 +24,7 @@ class RequestMetrics:
             "podium_request_seconds", "Time to answer", ["route"], buckets=SECONDS, registry=self._registry
         )
         # cached: lookup by label is slow
-        self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._meters: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.running = Gauge("podium_requests_running", "Requests in progress", registry=self._registry)
         self.computing = Gauge(
             "podium_computations_running", "Computations in progress", registry=self._registry
@@ -33,9 +33,9 @@ class RequestMetrics:
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""
         key = (method if method in METHODS else "other", route, status)
-        meters = self._kept.get(key)
+        meters = self._meters.get(key)
         if meters is None:
-            meters = self._kept[key] = self._requests.labels(*map(str, key)), self._seconds.labels(route)
+            meters = self._meters[key] = self._requests.labels(*map(str, key)), self._seconds.labels(route)
         meters[0].inc()
         meters[1].observe(seconds)
 

@@ -20,7 +20,7 @@ from podium.studio.store import DEMO, Project, Store
 
 __all__ = ["Workspace"]
 
-DATA, FOUND, FUSED, DRAWN = 6, 24, 16, 120  # cached projects, analyses, results and figures
+DATA, INPUTS, RESULTS, CHARTS = 6, 24, 16, 120  # cached projects, analyses, results and figures
 
 
 class FutureCache:
@@ -68,18 +68,18 @@ class Workspace:
     store: Store
     settings: ServerSettings
     _data: FutureCache = field(default_factory=lambda: FutureCache(DATA))
-    _found: FutureCache = field(default_factory=lambda: FutureCache(FOUND))
-    _fused: FutureCache = field(default_factory=lambda: FutureCache(FUSED))
-    _drawn: FutureCache = field(default_factory=lambda: FutureCache(DRAWN))
-    _warmed: bool = False
+    _inputs: FutureCache = field(default_factory=lambda: FutureCache(INPUTS))
+    _results: FutureCache = field(default_factory=lambda: FutureCache(RESULTS))
+    _charts: FutureCache = field(default_factory=lambda: FutureCache(CHARTS))
+    _is_warm: bool = False
     _readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-reader"))
     _fusers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-fuser"))
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-studio"))
 
     def warm_up(self) -> None:
         """Preload what the first page needs."""
-        if not self._warmed:
-            self._warmed = True
+        if not self._is_warm:
+            self._is_warm = True
             self._pool.submit(self._load_first_page)
 
     def _load_first_page(self) -> None:
@@ -106,7 +106,7 @@ class Workspace:
     ) -> Future[Any]:
         """A future of the report inputs."""
         key = (data.fingerprint, tuple(methods), tuple(metrics))
-        return self._found.get(key, lambda: self._collect_inputs(data, methods, metrics), self._pool)
+        return self._inputs.get(key, lambda: self._collect_inputs(data, methods, metrics), self._pool)
 
     def _collect_inputs(self, data: ProjectData, methods: Sequence[str], metrics: Sequence[str]) -> Any:
         from podium.reporting.inputs import ReportRequest, collect_inputs
@@ -133,7 +133,9 @@ class Workspace:
         )
         absent = [*data.kinds, *(() if methods else large)] if words else []
         inputs = collect_inputs(request)
-        return replace(inputs, said=(*inputs.said, *(f"{what} is left out: {words}" for what in absent)))
+        return replace(
+            inputs, warnings=(*inputs.warnings, *(f"{what} is left out: {words}" for what in absent))
+        )
 
     def choose_methods(self, data: ProjectData) -> dict[str, Any]:
         """The default methods: those that suit the data and are not too expensive."""
@@ -156,12 +158,12 @@ class Workspace:
 
     def result(self, key: Hashable, make: Callable[[], Any]) -> Future[Any]:
         """A future of a method's result on all queries, computed once."""
-        return self._fused.get(key, make, self._fusers)
+        return self._results.get(key, make, self._fusers)
 
     def picture(self, key: Hashable, make: Callable[[], str]) -> str:
         """A figure, drawn once."""
-        drawn: str = self._drawn.get(key, make).result()
-        return drawn
+        chart: str = self._charts.get(key, make).result()
+        return chart
 
     def method(self, spec: str) -> Any:
         """Make a method from its specification, or load a stored model from `model:ID`."""

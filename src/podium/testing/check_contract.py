@@ -21,7 +21,6 @@ from podium.data.preferences import Form, Preferences
 from podium.methods.base import Aggregator, make
 from podium.methods.learned.provenance import find_fitted_queries
 from podium.testing.checks import (
-    assert_close,
     build_agreeing_labels,
     build_agreeing_preferences,
     build_sample_preferences,
@@ -29,9 +28,8 @@ from podium.testing.checks import (
     check,
     fit_aggregator,
     fit_and_aggregate,
-    force_compiled,
     reads_lists,
-    set_environment,
+    use_threads,
 )
 from podium.testing.samples import sample_rows
 
@@ -118,22 +116,22 @@ def _global_state() -> tuple[object, ...]:
 
 
 @check()
-def compiled_equals_plain(cls: type[Aggregator]) -> None:
-    """The compiled kernels, on one thread and on two, give the results of the small-input paths."""
+def threads_do_not_matter(cls: type[Aggregator]) -> None:
+    """Queries divided among several threads have the same bytes as in one thread."""
     for preferences in build_sample_preferences(cls, 1):
-        plain = fit_and_aggregate(cls(), preferences)
-        for count in ("1", "2"):
-            with force_compiled(), set_environment(PODIUM_THREADS=count):
-                assert_close(fit_and_aggregate(cls(), preferences), plain)
+        alone = fit_and_aggregate(cls(), preferences)
+        with use_threads(3):
+            divided = fit_and_aggregate(cls(), preferences)
+        assert alone.scores.tobytes() == divided.scores.tobytes()
+        assert alone.order.tobytes() == divided.order.tobytes()
 
 
 @check()
 def earlier_calls_do_not_matter(cls: type[Aggregator]) -> None:
-    """A call gives the same bytes before and after a call that used the compiled kernels."""
-    for preferences in build_sample_preferences(cls, 1):
-        before = fit_and_aggregate(cls(), preferences)
-        with force_compiled():
-            fit_and_aggregate(cls(), preferences)
+    """A call gives the same bytes before and after calls with other preferences."""
+    samples = list(build_sample_preferences(cls, 1))
+    first = [fit_and_aggregate(cls(), preferences) for preferences in samples]
+    for preferences, before in reversed(list(zip(samples, first, strict=True))):
         after = fit_and_aggregate(cls(), preferences)
         assert before.scores.tobytes() == after.scores.tobytes()
         assert before.order.tobytes() == after.order.tobytes()
@@ -274,11 +272,10 @@ def default_stop_is_near_the_limit(cls: type[Aggregator]) -> None:
     tight = next((p for p in params.parameters(cls) if p.name == "tolerance"), None)
     if tight is None or not isinstance(tight.accepts, params.Range):
         return
-    with force_compiled():
-        for preferences in build_sample_preferences(cls, 2):
-            tightest = cls(tolerance=tight.accepts.low)  # type: ignore[call-arg]
-            a, b = fit_and_aggregate(cls(), preferences), fit_and_aggregate(tightest, preferences)
-            np.testing.assert_allclose(a.scores, b.scores, rtol=1e-6, atol=1e-9)
+    for preferences in build_sample_preferences(cls, 2):
+        tightest = cls(tolerance=tight.accepts.low)  # type: ignore[call-arg]
+        a, b = fit_and_aggregate(cls(), preferences), fit_and_aggregate(tightest, preferences)
+        np.testing.assert_allclose(a.scores, b.scores, rtol=1e-6, atol=1e-9)
 
 
 @check()
@@ -286,12 +283,11 @@ def says_when_it_did_not_converge(cls: type[Aggregator]) -> None:
     """With `max_iterations=1`, if there is such a parameter, the result is marked as not converged."""
     if not {"tolerance", "max_iterations"} <= {p.name for p in params.parameters(cls)}:
         return
-    with force_compiled():
-        for preferences in build_sample_preferences(cls, 1):
-            hurried = cls(max_iterations=1)  # type: ignore[call-arg]
-            diagnostics = fit_aggregator(hurried, preferences).aggregate(preferences).diagnostics
-            assert not diagnostics.converged
-            assert diagnostics.notes
+    for preferences in build_sample_preferences(cls, 1):
+        hurried = cls(max_iterations=1)  # type: ignore[call-arg]
+        diagnostics = fit_aggregator(hurried, preferences).aggregate(preferences).diagnostics
+        assert not diagnostics.converged
+        assert diagnostics.notes
 
 
 def _make_variants(cls: type[Aggregator]) -> list[Aggregator]:

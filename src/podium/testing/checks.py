@@ -37,7 +37,6 @@ __all__ = [
     "check_all",
     "fit_aggregator",
     "fit_and_aggregate",
-    "force_compiled",
     "more_cases",
     "plan",
     "reads_lists",
@@ -45,6 +44,7 @@ __all__ = [
     "set_environment",
     "tie_groups",
     "use_samples",
+    "use_threads",
 ]
 
 
@@ -210,13 +210,14 @@ def more_cases(factor: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def force_compiled() -> Iterator[None]:
-    """Force the large-input paths for small inputs: only those iterate."""
-    small, dispatch.SMALL = dispatch.SMALL, 0
+def use_threads(count: int) -> Iterator[None]:
+    """In this context, kernels divide even the smallest work among this many threads."""
+    work, dispatch.THREAD_WORK = dispatch.THREAD_WORK, 0
     try:
-        yield
+        with set_environment(PODIUM_THREADS=str(count)):
+            yield
     finally:
-        dispatch.SMALL = small
+        dispatch.THREAD_WORK = work
 
 
 @contextlib.contextmanager

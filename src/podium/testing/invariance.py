@@ -1,6 +1,6 @@
 """The invariance grid at full size: `python -m podium.testing.invariance`.
 
-The checks in `INVARIANCE` (row order, names, kernels, batch sizes, weight 0) run for every method on many
+The checks in `INVARIANCE` (row order, names, threads, batch sizes, weight 0) run for every method on many
 more samples than in the test suite. Plug-in authors can name their own methods.
 """
 
@@ -22,7 +22,7 @@ INVARIANCE = (
     "renaming_items",
     "renaming_experts",
     "weight_zero",
-    "compiled_equals_plain",
+    "threads_do_not_matter",
     "earlier_calls_do_not_matter",
     "one_answer_at_every_batch_size",
 )

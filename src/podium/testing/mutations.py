@@ -20,12 +20,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from podium.core.errors import InputError, ParameterError, PodiumError, PodiumWarning
+from podium.core.optional import require_module
 from podium.core.registry import formats
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.formats import read
 from podium.formats.base import Content
-from podium.kernels import dispatch
 
 __all__ = ["MutatedFile", "find_failure", "mutated_file", "sample_files"]
 
@@ -139,16 +139,11 @@ def mutated_file(seed: int, number: int) -> MutatedFile:
     return MutatedFile(f"file{suffix}" if suffix else "file.", raw, options)
 
 
-def find_failure(file: MutatedFile, folder: str | os.PathLike[str], *, compiled: bool = False) -> str | None:
-    """Read a file and write its content in every format; returns the traceback of any error but Podium's own.
-
-    `compiled` uses the readers for large files.
-    """
+def find_failure(file: MutatedFile, folder: str | os.PathLike[str]) -> str | None:
+    """Read a file and write its content in every format; returns the traceback of any error but Podium's own."""
     path = os.path.join(folder, file.name)
     with open(path, "wb") as out:
         out.write(file.raw)
-    small = dispatch.SMALL
-    dispatch.SMALL = 0 if compiled else 10**12
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # invalid arithmetic emits a warning
@@ -158,8 +153,6 @@ def find_failure(file: MutatedFile, folder: str | os.PathLike[str], *, compiled:
         return None if str(error).strip() else "an error without a message"
     except Exception:
         return traceback.format_exc()
-    finally:
-        dispatch.SMALL = small
     return None
 
 
@@ -239,8 +232,8 @@ _DAMAGES: Sequence[Callable[[bytes, random.Random], bytes]] = (
 
 def _replace_parquet_columns(raw: bytes, pick: random.Random) -> bytes:
     """A valid Parquet file whose columns have unexpected types."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = require_module("pyarrow")
+    pq = require_module("pyarrow.parquet")
 
     table = pq.read_table(io.BytesIO(raw))
     n = table.num_rows

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hypothesis import strategies as st
-
+from podium.core.optional import require_module
 from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
+
+if TYPE_CHECKING:
+    from hypothesis import strategies as st
+else:
+    st = require_module("hypothesis.strategies")
 
 __all__ = [
     "answers",

@@ -16,6 +16,7 @@ import numpy as np
 from podium.analysis.annotators.crowd_judgements import AgreementCounts, CrowdJudgements, SharedAnswers
 from podium.analysis.annotators.reversal_check import Reversal, measure_reversal
 from podium.kernels.dispatch import B1, F8
+from podium.kernels.distributions import beta_quantile
 
 __all__ = [
     "FEW",
@@ -57,10 +58,8 @@ class AnnotatorVerdicts(NamedTuple):
 
 def compute_posterior(same: F8, other: F8, level: float) -> tuple[F8, F8, F8]:
     """Mean and interval of the beta posterior with Jeffreys' prior; it ends at 0 or 1 if all answers agree."""
-    from scipy.special import betaincinv
-
     a, b = same + 0.5, other + 0.5
-    low, high = betaincinv(a, b, (1 - level) / 2), betaincinv(a, b, (1 + level) / 2)
+    low, high = beta_quantile(a, b, (1 - level) / 2), beta_quantile(a, b, (1 + level) / 2)
     return a / (a + b), np.where(same <= 0, 0.0, low), np.where(other <= 0, 1.0, high)
 
 

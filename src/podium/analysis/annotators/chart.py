@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_annotators", "plot_annotators"]
 
-COLOURS = ("#c0392b", "#e67e22", "#bdc3c7", "#95a5a6", "#2874a6")  # in the order of VERDICTS
+COLORS = ("#c0392b", "#e67e22", "#bdc3c7", "#95a5a6", "#2874a6")  # in the order of VERDICTS
 
 
 def plot_annotators(annotators: Annotators, path: str | os.PathLike[str]) -> None:
@@ -33,9 +33,9 @@ def draw_annotators(annotators: Annotators) -> Any:
         }
         for row in annotators.rows
     ]
-    colour = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range=list(COLOURS)), title=None)
+    color = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range=list(COLORS)), title=None)
     base = alt.Chart(alt.Data(values=values)).encode(
-        x=alt.X("judgements:Q", scale=alt.Scale(type="log"), title="judgements"), color=colour
+        x=alt.X("judgements:Q", scale=alt.Scale(type="log"), title="judgements"), color=color
     )
     span = alt.Scale(domain=[0, 1])
     title = f"quality, {100 * annotators.level:.6g}% intervals"

@@ -24,6 +24,7 @@ from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8
+from podium.kernels.distributions import normal_cdf
 
 __all__ = [
     "PeerChecks",
@@ -121,8 +122,6 @@ def count_effective_judges(crowd: CrowdJudgements, agreement: Agreement | None) 
 
 def measure_sides(crowd: CrowdJudgements) -> SideShares:
     """Share of votes for the item shown first, per annotator; an item is the same in all queries."""
-    from scipy.special import ndtr
-
     p, unknown = crowd.preferences, np.full(len(crowd), np.nan)
     if p.comparisons.side is None or not p.comparisons.side.any():
         return SideShares(unknown, unknown, {})
@@ -130,7 +129,7 @@ def measure_sides(crowd: CrowdJudgements) -> SideShares:
     e = estimate_scores(tally.to_contests(), tolerance=1e-6)
     effects = estimate_bias_by_judge(tally, e)
     share = np.array([f.first_share if f.is_known else np.nan for f in effects])
-    tests = np.array([2 * ndtr(-abs(f.z)) if f.is_known else np.nan for f in effects])
+    tests = np.array([2 * normal_cdf(-abs(f.z)) if f.is_known else np.nan for f in effects])
     one_sided = {j.judge: j.first_share for j in find_one_sided_judges(tally, effects)}
     return SideShares(share, tests, one_sided)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from podium.analysis.annotators.crowd_judgements import CrowdJudgements
 from podium.kernels.dispatch import B1
+from podium.kernels.distributions import normal_cdf
 
 __all__ = ["Reversal", "measure_reversal"]
 
@@ -42,8 +43,6 @@ class Reversal(NamedTuple):
 
 def measure_reversal(crowd: CrowdJudgements, suspects: B1) -> Reversal:
     """Predict the judgements of all annotators but the suspects, fold by fold."""
-    from scipy.special import ndtr
-
     n = len(crowd)
     right, wrong = np.zeros((2, n)), np.zeros((2, n))  # rows: suspects excluded, suspects reversed
     for fold in _split_folds(crowd, suspects):
@@ -56,7 +55,7 @@ def measure_reversal(crowd: CrowdJudgements, suspects: B1) -> Reversal:
             right[k, fold], wrong[k, fold] = tally.same_worth[fold], tally.other_worth[fold]
     gain = (right - wrong)[1] - (right - wrong)[0]
     size = float(np.sqrt((gain**2).sum()))
-    p = float(ndtr(-gain.sum() / size)) if size > 0 else 1.0
+    p = float(normal_cdf(-gain.sum() / size)) if size > 0 else 1.0
     left_out, turned_round = (_compute_share(right[k].sum(), wrong[k].sum()) for k in (0, 1))
     return Reversal(float(right[0].sum()), float(wrong[0].sum()), left_out, turned_round, p)
 

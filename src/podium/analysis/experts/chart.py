@@ -7,11 +7,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from podium.evaluate import charts
+from podium.kernels.dispatch import F8
 
 if TYPE_CHECKING:
     from podium.analysis.experts.result import Diagnosis
 
-__all__ = ["draw_agreement", "plot_agreement"]
+__all__ = ["draw_agreement", "order_by_linkage", "plot_agreement"]
 
 
 def plot_agreement(diagnosis: Diagnosis, path: str | os.PathLike[str]) -> None:
@@ -70,10 +71,28 @@ def _order_by_similarity(diagnosis: Diagnosis) -> list[str]:
     if len(names) < 4:
         return names
     import numpy as np
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
 
-    apart = 1.0 - np.nan_to_num(diagnosis.agreement, nan=0.0)
-    np.fill_diagonal(apart, 0.0)
-    order = leaves_list(linkage(squareform(np.maximum(apart, 0.0), checks=False), "average"))
-    return [names[i] for i in order]
+    apart = np.maximum(1.0 - np.nan_to_num(diagnosis.agreement, nan=0.0), 0.0)
+    return [names[i] for i in order_by_linkage(apart)]
+
+
+def order_by_linkage(apart: F8) -> list[int]:
+    """The leaves of an average-linkage clustering, from a matrix of distances; a merged cluster keeps the
+    order of its parts, the older part first.
+    """
+    import numpy as np
+
+    count = len(apart)
+    distance = apart.copy()
+    np.fill_diagonal(distance, np.inf)
+    leaves = [[i] for i in range(count)]
+    born = list(range(count))  # the merge that made a cluster, after the single leaves
+    for merge in range(count, 2 * count - 1):
+        a, b = sorted(divmod(int(distance.argmin()), count), key=born.__getitem__)
+        sizes = len(leaves[a]), len(leaves[b])
+        mean = (sizes[0] * distance[a] + sizes[1] * distance[b]) / sum(sizes)
+        mean[[a, b]] = np.inf
+        distance[a], distance[:, a] = mean, mean
+        distance[b], distance[:, b] = np.inf, np.inf
+        leaves[a], leaves[b], born[a] = leaves[a] + leaves[b], [], merge
+    return max(leaves, key=len)

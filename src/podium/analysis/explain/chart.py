@@ -31,9 +31,9 @@ def draw_explanation(explanation: Explanation) -> Any:
         y=alt.Y("expert:N", sort=order, title=None, axis=alt.Axis(labelLimit=200))
     )
     what = _describe_axis(explanation)
-    colour = alt.condition("datum.value >= 0", alt.value(FOR), alt.value(AGAINST))
+    color = alt.condition("datum.value >= 0", alt.value(FOR), alt.value(AGAINST))
     bars = base.mark_bar().encode(
-        x=alt.X("value:Q", title=what), color=colour, tooltip=["expert:N", "value:Q", "places:N"]
+        x=alt.X("value:Q", title=what), color=color, tooltip=["expert:N", "value:Q", "places:N"]
     )
     text = base.mark_text(align="left", dx=4, fontSize=10, color="#444444").encode(
         x=alt.X("edge:Q"), text="places:N"

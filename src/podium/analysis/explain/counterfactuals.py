@@ -78,7 +78,7 @@ class SwapSearch:
     features: Features | None
     gaps: Mapping[Id, float]  # how much each expert favors the upper item
     exact: bool
-    tried: int = field(default=0, init=False)
+    trials: int = field(default=0, init=False)
     given_up: bool = field(default=False, init=False)
 
     def find_changes(self) -> tuple[Change, ...]:
@@ -96,12 +96,12 @@ class SwapSearch:
 
     def _makes_swap(self, aggregator: Aggregator | None, preferences: Preferences) -> bool:
         rows = preferences.lists.rows + len(preferences.comparisons)
-        if self.tried >= min(MOST, max(LEAST, WORK // max(rows, 1))):
+        if self.trials >= min(MOST, max(LEAST, WORK // max(rows, 1))):
             self.given_up = True
             return False
         if aggregator is None:
             return False
-        self.tried += 1
+        self.trials += 1
         scores = aggregator.aggregate(preferences, self.features).scores
         return bool(scores[self.lower] > scores[self.upper])
 
@@ -114,7 +114,7 @@ class SwapSearch:
         test = self._build_weight_test(expert)
         if test is None:
             return None
-        factor = self._solve_factor(expert, test) if self.exact else _find_nearest_factor(test)
+        factor = self._solve_factor(expert, test) if self._can_scale else _find_nearest_factor(test)
         if factor is None:
             return None
         if factor == 0:
@@ -122,6 +122,12 @@ class SwapSearch:
         how = "less" if factor < 1 else "more"
         text = f"{expert} counted {factor:g} times as much, or {how}"
         return Change("weight", expert, factor, 1.0, text, abs(math.log(factor)))
+
+    @property
+    def _can_scale(self) -> bool:
+        """Whether an expert's contribution to a sum can be multiplied: a sum without weights only leaves it out."""
+        tags = self.aggregator.tags
+        return self.exact and (tags.weighted or tags.supervised)
 
     def _build_weight_test(self, expert: Id) -> Callable[[float], bool] | None:
         """A test of whether a factor swaps the items; None if this expert's weight is unknown."""
@@ -131,7 +137,7 @@ class SwapSearch:
             return lambda f: self._makes_swap(
                 scale_expert_weight(self.aggregator, self.preferences, expert, f), self.preferences
             )
-        if self.exact:
+        if self._can_scale:
             return self._build_sum_test(expert)
         return lambda f: f == 0 and self._swaps_without(expert)
 

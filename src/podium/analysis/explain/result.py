@@ -14,7 +14,7 @@ from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid
-from podium.data.consensus import RankedItem
+from podium.data.consensus import Consensus, RankedItem
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
@@ -32,7 +32,8 @@ class ExpertContribution:
 
     `ranks` are the places of the item (and of the other one) in the expert's list; `votes` counts its votes
     for and against the item (with another item: in comparisons of the two). `prefers` is 1 if its own list or
-    votes put the item above the other one, -1 if below, 0 if undecided.
+    votes put the item above the other one, -1 if below, 0 if undecided. `weight` is the expert's weight in
+    this query, None where all experts count the same.
     """
 
     expert: Id
@@ -40,6 +41,7 @@ class ExpertContribution:
     ranks: tuple[int | None, ...]
     votes: tuple[float, float] | None = None
     prefers: int = 0
+    weight: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +120,8 @@ class Explanation(Result[ExpertContribution]):
             columns.append(("votes", lambda v: "" if v.votes is None else votes.format(*v.votes)))
         value = "adds" if self.over is None else f"favors {self.item.item}"
         columns.append((value, show_field("value", "{:+.6g}".format)))
-        return build_grid(columns, self.voices, optional={"votes"})
+        columns.append(("weight", lambda v: "" if v.weight is None else f"{v.weight:.4g}"))
+        return build_grid(columns, self.voices, optional={"votes", "weight"})
 
     def blocks(self) -> tuple[ViewBlock, ...]:
         """The sentences, then the table."""
@@ -164,7 +167,7 @@ def explain(
         len(places),
         exact,
         sum(one.experts.code_of(e) is not None for e in values),
-        _build_contributions(one, query, shown, values),
+        _build_contributions(one, query, shown, values, _find_weights(consensus)),
         places[mine.rank - 2] if mine.rank > 1 else None,
         places[mine.rank] if mine.rank < len(places) else None,
     )
@@ -240,15 +243,25 @@ def _compute_leave_one_out(
     return out
 
 
+def _find_weights(consensus: Consensus) -> dict[Id, float]:
+    """The weights of the experts, none where all are 1."""
+    given, experts = consensus.expert_weights, consensus.experts
+    if given is None or experts is None or bool(np.all(given == 1.0)):
+        return {}
+    return dict(zip(experts.tolist(), given.tolist(), strict=True))
+
+
 def _build_contributions(
-    one: Preferences, query: Id, items: list[Id], values: dict[Id, float]
+    one: Preferences, query: Id, items: list[Id], values: dict[Id, float], weights: dict[Id, float]
 ) -> tuple[ExpertContribution, ...]:
     slots = [one.index.slot(query, item) for item in items]
     ranks, votes = [_ranks_by_expert(one, slot) for slot in slots], _count_votes(one, slots)
     rows = [(e, value, tuple(r.get(e) for r in ranks), votes.get(e)) for e, value in values.items()]
     below = one.unlisted == "below"
     return tuple(
-        ExpertContribution(*row, _find_preference(row[2], row[3], below) if len(items) > 1 else 0)
+        ExpertContribution(
+            *row, _find_preference(row[2], row[3], below) if len(items) > 1 else 0, weights.get(row[0])
+        )
         for row in rows
     )
 

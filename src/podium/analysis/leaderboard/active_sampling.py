@@ -20,6 +20,7 @@ from podium.analysis.leaderboard.score_estimate import (
     compute_outcome_probabilities,
 )
 from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.distributions import normal_quantile
 
 __all__ = [
     "ComparisonCandidate",
@@ -96,9 +97,7 @@ def find_equal_pairs(e: Estimate, matrix: F8, level: float = 0.95, *, degrees: F
 
 def compute_pair_critical_values(level: float, i: I8, j: I8, degrees: F8 | None) -> F8:
     """The one-sided critical value of each pair: normal, or Student's with the degrees of the item that has fewer."""
-    from scipy.special import ndtri
-
-    critical = float(ndtri(level))
+    critical = float(normal_quantile(level))
     if degrees is None:
         return np.full(len(i), critical)
     return student_critical_values(critical, np.minimum(degrees[i], degrees[j]))

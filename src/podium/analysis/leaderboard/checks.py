@@ -18,6 +18,7 @@ from podium.analysis.leaderboard.score_estimate import Estimate, estimate_scores
 from podium.analysis.leaderboard.tally import Tally
 from podium.core.text import join_names
 from podium.data.ids import Id
+from podium.kernels.distributions import logistic
 
 __all__ = ["LeaderboardCheck", "run_checks"]
 
@@ -144,15 +145,13 @@ def _check_convergence(e: Estimate) -> LeaderboardCheck:
 
 
 def _check_position_bias(tally: Tally, e: Estimate) -> LeaderboardCheck:
-    from scipy.special import expit
-
     known = tally.side != 0
     if not known.any():
         return LeaderboardCheck("position", "unknown", "the data do not record which item was shown first")
     effect = estimate_position_bias(tally, e)
     if not effect.is_known and e.contests.side is None:
         return LeaderboardCheck("position", "unknown", TOGETHER, {"votes": effect.votes})
-    bias, z, share = effect.advantage, effect.z, float(expit(effect.advantage))
+    bias, z, share = effect.advantage, effect.z, float(logistic(effect.advantage))
     details = {"advantage": bias, "z": z, "votes": effect.votes, "share_among_equals": share}
     text = (
         f"of equal items, the one shown first wins {share:.1%} (z = {z:{'.1f' if abs(z) < 1e6 else '.3g'}})"

@@ -9,7 +9,7 @@ number of clusters that voted on it (one over the sum of the squared shares).
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from podium.kernels import contest_scores as choice
 from podium.kernels.bootstrap import Clusters, Squares
 from podium.kernels.contest_models import compute_terms
 from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.distributions import (
+    gamma_quantile,
+    normal_cdf,
+    normal_quantile,
+    student_cdf,
+    student_quantile,
+)
+from podium.kernels.sparse_rows import SparseRows
 
 __all__ = [
     "NEAR",
@@ -75,7 +83,7 @@ def compute_covariance(
     fisher = center_covariance(own[:, :size], e.origin)
     if squares is not None:
         met = c._replace(won=squares.won, lost=squares.lost, tied=squares.tied)
-        fisher = np.asarray(half @ choice.compute_hessian(met, e.solution, 0) @ half.T, np.float64)
+        fisher = half @ choice.compute_hessian(met, e.solution, 0).multiply(half.T)
     if errors == "fisher":
         return fisher
     if errors != "sandwich":
@@ -131,33 +139,29 @@ def sample_scores(
     random = np.random.default_rng(seed)
     drawn = random.normal(size=(draws, len(scores))) @ root.T
     if degrees is not None and np.isfinite(degrees).any():
-        from scipy.special import gammaincinv
-
         # one stratum per draw, so that items with the same degrees of freedom have the same factor
         few = np.clip(degrees, LEAST, 1e6) / 2
-        quantiles = np.sqrt(gammaincinv(few, (np.arange(STRATA)[:, None] + 0.5) / STRATA) / few)
+        quantiles = np.sqrt(gamma_quantile(few, (np.arange(STRATA)[:, None] + 0.5) / STRATA) / few)
         drawn /= quantiles[random.integers(0, STRATA, draws)]
     return np.asarray(scores + drawn, np.float64)
 
 
 def student_critical_values(critical: float, degrees: F8) -> F8:
     """Critical value of the normal distribution adjusted for `degrees` of freedom; infinite if too few."""
-    from scipy.special import ndtr, stdtrit
-
     known = np.maximum(degrees, LEAST)
     return np.where(
-        degrees > LEAST, np.where(np.isinf(known), critical, stdtrit(known, ndtr(critical))), np.inf
+        degrees > LEAST,
+        np.where(np.isinf(known), critical, student_quantile(known, normal_cdf(critical))),
+        np.inf,
     )
 
 
 def critical_value(level: float, matrix: F8 | None = None, *, seed: int = 0) -> float:
     """Half-width of an interval in standard errors; with a covariance matrix, for all intervals at once."""
-    from scipy.special import ndtri
-
     if not 0 < level < 1:
         raise ParameterError(f"level is {level}; accepted: numbers between 0 and 1, both excluded")
     if matrix is None:
-        return float(ndtri((1 + level) / 2))
+        return float(normal_quantile((1 + level) / 2))
     errors = np.sqrt(matrix.diagonal())
     some = errors > 0
     drawn = sample_scores(np.zeros(len(matrix)), matrix, seed=seed)[:, some] / errors[some]
@@ -169,18 +173,16 @@ def pairwise_p(scores: F8, matrix: F8, degrees: F8 | None = None) -> F8:
 
     z-tests or, with `degrees` of freedom by item, t-tests, each with the smaller degrees of its two items.
     """
-    from scipy.special import ndtr, stdtr
-
     size = len(scores)
     a, b = np.triu_indices(size, 1)
     spread = np.sqrt(np.maximum(matrix[a, a] + matrix[b, b] - 2 * matrix[a, b], 0.0))
     gap = np.abs(scores[a] - scores[b])
     z = np.divide(gap, spread, out=np.where(gap > NEAR, np.inf, 0.0), where=spread > 0)
-    tail = ndtr(-z)
+    tail = normal_cdf(-z)
     if degrees is not None and np.isfinite(degrees).any():
         fewer = np.minimum(degrees[a], degrees[b])
         few = np.flatnonzero(np.isfinite(fewer))
-        tail[few] = np.where(fewer[few] > LEAST, stdtr(np.maximum(fewer[few], LEAST), -z[few]), 0.5)
+        tail[few] = np.where(fewer[few] > LEAST, student_cdf(np.maximum(fewer[few], LEAST), -z[few]), 0.5)
     table = np.ones((size, size))
     table[a, b] = table[b, a] = holm(2 * tail)
     return table
@@ -236,7 +238,7 @@ def _compute_vote_meat(e: Estimate, squares: Squares) -> F8:
     total = np.zeros((len(e.inverse_hessian),) * 2)
     for slopes, square in zip(_outcome_slopes(e, pair), squares, strict=True):
         g = _build_gradients(e, *slopes, pair, pair)
-        total += (g.T @ (g * square[:, None])).toarray()
+        total += g.multiply_columns(right=g.values * square[g.rows])
     return total
 
 
@@ -244,16 +246,16 @@ def _compute_cluster_meat(e: Estimate, clusters: Clusters) -> F8:
     """Whole clusters, each corrected for its leverage."""
     slopes = _compute_slopes(e, *clusters[2:], clusters.pair)
     g = _build_gradients(e, *slopes, clusters.pair, _cluster_of_row(clusters))
-    left = 1 - _compute_vote_shares(e, clusters).data
+    left = 1 - _compute_vote_shares(e, clusters).values
     # 0 if one cluster has all votes of an item: then no correction exists
-    g.data /= np.sqrt(np.where(left > 0, left, 1.0))
-    return np.asarray((g.T @ g).toarray(), np.float64)
+    corrected = g.values / np.sqrt(np.where(left > 0, left, 1.0))
+    return g.multiply_columns(corrected, corrected)
 
 
 def count_effective_clusters(e: Estimate, clusters: Clusters) -> F8:
     """Effective number of clusters per item: one over the sum of squared shares of its votes."""
     share = _compute_vote_shares(e, clusters)
-    squared = np.bincount(share.indices, weights=share.data**2, minlength=len(e))[: len(e)]
+    squared = np.bincount(share.columns, weights=share.values**2, minlength=len(e))[: len(e)]
     return np.asarray(1 / np.maximum(squared, 1e-300), np.float64)
 
 
@@ -271,32 +273,30 @@ def compute_dispersion(
         slopes = np.array([slope for slope, _ in _outcome_slopes(e, pair)])
         columns = (np.array(squares) * slopes**2, np.array(sums), np.array(squares))
         apart, total, square = (
-            _build_matrix(e, (by_row, by_row), pair, cluster).data
+            _build_matrix(e, (by_row, by_row), pair, cluster).values
             for by_row in (c.sum(axis=0) for c in columns)
         )
         votes = total**2 / square
     else:
         apart, votes = _square_by_unit(e, d, pair, cluster, unit)
-    item = together.indices
+    item = together.columns
     by_item = np.bincount(item, weights=apart, minlength=len(e))
     counted = e.core[item] & (by_item[item] > 0)
     own, item, votes = apart[counted], item[counted], votes[counted]
     expected = own * (1 - own / by_item[item] * (1 - 1 / votes))
-    seen = float((together.data[counted] ** 2 / by_item[item]).sum())
+    seen = float((together.values[counted] ** 2 / by_item[item]).sum())
     wanted = float((expected / by_item[item]).sum())
     return seen / wanted if wanted > 0 else 1.0
 
 
 def _square_by_unit(e: Estimate, d: F8, pair: I8, cluster: I8, unit: I8) -> tuple[F8, F8]:
     """Per cluster and item that meet: sum of the squared gradients of its units, and their number."""
-    from scipy.sparse import csr_array
-
     alone = _build_matrix(e, (d, -d), pair, unit)
-    of_unit = np.zeros(alone.shape[0], np.int64)
+    of_unit = np.zeros(alone.height, np.int64)
     of_unit[unit] = cluster
-    place = np.repeat(of_unit, np.diff(alone.indptr)), alone.indices
-    shape = int(cluster.max(initial=0)) + 1, len(e)
-    apart, votes = (csr_array((c, place), shape=shape).data for c in (alone.data**2, np.ones(alone.nnz)))
+    place, shape = (of_unit[alone.rows], alone.columns), (int(cluster.max(initial=0)) + 1, len(e))
+    squares, ones = alone.values**2, np.ones(len(alone.values))
+    apart, votes = (SparseRows.from_entries(c, *place, shape).values for c in (squares, ones))
     return apart, votes
 
 
@@ -320,27 +320,25 @@ def _compute_slopes(e: Estimate, won: F8, lost: F8, tied: F8, pair: I8) -> tuple
     return terms.d, terms.e
 
 
-def _build_gradients(e: Estimate, d: F8, width: F8, pair: I8, row: I8) -> Any:
+def _build_gradients(e: Estimate, d: F8, width: F8, pair: I8, row: I8) -> SparseRows:
     """Rows x unknowns, as a sparse matrix: contribution of each row's votes to the gradient."""
     side = e.contests.side
     return _build_matrix(e, (d, -d, width, d if side is None else d * side[pair]), pair, row)
 
 
-def _compute_vote_shares(e: Estimate, clusters: Clusters) -> Any:
+def _compute_vote_shares(e: Estimate, clusters: Clusters) -> SparseRows:
     """Clusters x unknowns, laid out like their gradients: the cluster's share of each item's votes."""
     total = clusters.won + clusters.lost + clusters.tied
     votes = _build_matrix(e, (total,) * 4, clusters.pair, _cluster_of_row(clusters))
-    votes.data /= np.bincount(votes.indices, weights=votes.data)[votes.indices]
-    return votes
+    by_column = np.bincount(votes.columns, weights=votes.values)
+    return votes._replace(values=votes.values / by_column[votes.columns])
 
 
-def _build_matrix(e: Estimate, values: tuple[F8, ...], pair: I8, row: I8) -> Any:
+def _build_matrix(e: Estimate, values: tuple[F8, ...], pair: I8, row: I8) -> SparseRows:
     """Rows x items, as a sparse matrix, from values of first and second.
 
     With values of the width of ties and the advantage too: rows x unknowns, as far as the model has these.
     """
-    from scipy.sparse import csr_array
-
     c, columns, size = e.contests, len(e), len(pair)
     parts = [(values[0], c.first[pair]), (values[1], c.second[pair])]
     if len(values) > 2:
@@ -351,7 +349,7 @@ def _build_matrix(e: Estimate, values: tuple[F8, ...], pair: I8, row: I8) -> Any
             parts.append((values[3], np.full(size, columns - 1)))
     data, column = (np.concatenate(part) for part in zip(*parts, strict=True))
     shape = int(row.max(initial=0)) + 1, columns
-    return csr_array((data, (np.tile(row, len(parts)), column)), shape=shape)
+    return SparseRows.from_entries(data, np.tile(row, len(parts)), column, shape)
 
 
 def _cluster_of_row(clusters: Clusters) -> I8:

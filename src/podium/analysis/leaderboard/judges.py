@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from podium.analysis.leaderboard.score_estimate import Estimate, compute_outcome
 from podium.analysis.leaderboard.tally import Tally
 from podium.data.ids import Id
 from podium.evaluate.significance import holm
-from podium.kernels.dispatch import F8, I8
+from podium.kernels import graphs
+from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.distributions import normal_cdf
 from podium.kernels.grouping import number_rows, sum_rows
+from podium.kernels.sparse_rows import SparseRows, solve_positive
 
 __all__ = [
     "Agreement",
@@ -104,21 +107,19 @@ def _collect_sided_votes(tally: Tally, e: Estimate) -> _SidedVotes:
     )  # fmt: skip
 
 
-def _estimate_bias(shown: _SidedVotes, precision: Any) -> PositionBias:
+def _estimate_bias(shown: _SidedVotes, precision: SparseRows) -> PositionBias:
     """One Newton step from zero advantage, with the items (known with some `precision`) projected out."""
-    from scipy.sparse.linalg import spsolve
-
     votes, share = shown.for_first.sum() + shown.for_second.sum(), np.nan
     if votes > 0:
         share = shown.for_first.sum() / votes
-    size = precision.shape[0]
+    size = precision.height
     shift, slope = (
         np.bincount(shown.first, weights=c, minlength=size)
         - np.bincount(shown.second, weights=c, minlength=size)
         for c in (shown.weight, shown.surplus)
     )
     # only what the items cannot explain is information about the side
-    of_items = np.atleast_1d(spsolve(precision, shift))
+    of_items = solve_positive(precision, np.asarray(shift, np.float64))
     left = float(shown.weight.sum() - shift @ of_items)
     if not left > 0:
         return PositionBias(float(votes), float(share), 0.0, float("inf"))
@@ -126,10 +127,8 @@ def _estimate_bias(shown: _SidedVotes, precision: Any) -> PositionBias:
     return PositionBias(float(votes), float(share), advantage, left**-0.5)
 
 
-def _build_precision(first: I8, second: I8, weight: F8, size: int, own: float) -> Any:
+def _build_precision(first: I8, second: I8, weight: F8, size: int, own: float) -> SparseRows:
     """Second derivatives by the item scores, with `own` added to each."""
-    from scipy.sparse import coo_array
-
     rows, columns = (
         np.concatenate((first, second, first, second)),
         np.concatenate((first, second, second, first)),
@@ -137,7 +136,7 @@ def _build_precision(first: I8, second: I8, weight: F8, size: int, own: float) -
     values = np.concatenate((weight, weight, -weight, -weight))
     every = np.arange(size)
     at = np.concatenate((rows, every)), np.concatenate((columns, every))
-    return coo_array((np.concatenate((values, np.full(size, own))), at), shape=(size, size)).tocsc()
+    return SparseRows.from_entries(np.concatenate((values, np.full(size, own))), *at, (size, size))
 
 
 def estimate_position_bias(tally: Tally, e: Estimate) -> PositionBias:
@@ -184,10 +183,8 @@ def find_one_sided_judges(tally: Tally, effects: Sequence[PositionBias]) -> list
 
     Only where the items do not explain it; `effects` are those of `estimate_bias_by_judge`.
     """
-    from scipy.special import ndtr
-
     some = [code for code, effect in enumerate(effects) if effect.is_known]
-    p = holm(2 * ndtr(-np.abs([effects[code].z for code in some])))
+    p = holm(2 * normal_cdf(-np.abs([effects[code].z for code in some])))
     flagged = [
         OneSidedJudge(tally.experts[code], effects[code].votes, effects[code].first_share)
         for code, value in zip(some, p.tolist(), strict=True)
@@ -216,13 +213,10 @@ class Agreement:
 
     def group_experts(self, experts: int) -> I8:
         """A number by expert, equal for correlated judges."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
-
-        label = connected_components(csr_array(self.correlation > 0), directed=False)[1]
-        groups = np.arange(len(self.codes), len(self.codes) + experts)
-        groups[self.codes] = label
-        return groups
+        label = graphs.label_matrix_components(self.correlation > 0)
+        found = np.arange(len(self.codes), len(self.codes) + experts)
+        found[self.codes] = label
+        return found
 
 
 class _JudgeAnswers(NamedTuple):
@@ -233,11 +227,12 @@ class _JudgeAnswers(NamedTuple):
     share: F8  # share of the first item
     off: F8  # residual: share minus the share expected from the scores
 
-    def to_matrix(self, values: Any) -> Any:
-        """One value per answer, as judges x questions."""
-        from scipy.sparse import csr_array
-
-        return csr_array((np.asarray(values, np.float64), self.at), shape=self.shape)
+    def multiply_judges(self, left: F8 | B1, right: F8 | B1 | None = None) -> F8:
+        """For every pair of judges the sum over shared questions of one value times the other."""
+        order = np.lexsort((self.at[0], self.at[1]))
+        entries = np.asarray(left, np.float64)[order], self.at[1][order], self.at[0][order]
+        table = SparseRows.from_entries(*entries, (self.shape[1], self.shape[0]))
+        return table.multiply_columns(right=None if right is None else np.asarray(right, np.float64)[order])
 
 
 def _collect_answers(tally: Tally, e: Estimate, codes: I8) -> _JudgeAnswers:
@@ -264,13 +259,13 @@ def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
         return None  # contests of one list are correlated and reveal little about copies
     codes = np.sort(np.argsort(-tally.count_by_expert(), kind="stable")[:MOST_JUDGES])
     given = _collect_answers(tally, e, codes)
-    presence, off = given.to_matrix(np.ones(len(given.share))), given.to_matrix(given.off)
-    shared = _to_dense(presence @ presence.T)
+    ones = np.ones(len(given.share))
+    shared = given.multiply_judges(ones)
     if len(codes) < 2 or np.triu(shared, 1).max() < SHARED:
         return None
-    same = [given.to_matrix(mark) for mark in (given.share > 0.5, given.share == 0.5, given.share < 0.5)]
-    agree = np.asarray(sum(_to_dense(mark @ mark.T) for mark in same), np.float64)
-    together, own = _to_dense(off @ off.T), _to_dense((off * off) @ presence.T)
+    same = (given.share > 0.5, given.share == 0.5, given.share < 0.5)
+    agree = np.asarray(sum(map(given.multiply_judges, same)), np.float64)
+    together, own = given.multiply_judges(given.off), given.multiply_judges(given.off**2, ones)
     # each judge's residuals are normalized over the questions that both answered
     size = np.sqrt(own * own.T)
     raw = np.divide(together, size, out=np.zeros_like(size), where=size > 0)
@@ -282,16 +277,9 @@ def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
     return Agreement(judges, codes, shared, agree, correlation, worth, _group_copies(judges, correlation))
 
 
-def _to_dense(matrix: Any) -> F8:
-    return np.asarray(matrix.toarray(), np.float64)
-
-
 def _group_copies(judges: list[Id], correlation: F8) -> list[list[Id]]:
     """Judges linked by correlations at the level of copies."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    label = connected_components(csr_array(correlation >= COPY), directed=False)[1]
+    label = graphs.label_matrix_components(correlation >= COPY)
     groups = [
         [judges[int(j)] for j in np.flatnonzero(label == g)] for g in range(int(label.max(initial=-1)) + 1)
     ]

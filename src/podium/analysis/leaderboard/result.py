@@ -97,6 +97,7 @@ class Leaderboard(Result[Standing]):
     facts = ("settings", "votes", "scheme", "rows", "groups", "verdict", "checks")
     chart = draw_leaderboard
     verdict = RenamedAttribute("checks_summary")
+    warned = RenamedAttribute("warning_names")
 
     @property
     def votes(self) -> float:
@@ -106,16 +107,16 @@ class Leaderboard(Result[Standing]):
     @property
     def checks_summary(self) -> str:
         """The checks in one phrase."""
-        return f"check: {', '.join(self.warned)}" if self.warned else "all checks passed"
+        return f"check: {', '.join(self.warning_names)}" if self.warning_names else "all checks passed"
 
     @property
-    def warned(self) -> list[str]:
+    def warning_names(self) -> list[str]:
         """Names of the checks that found a problem."""
         return [c.name for c in self.checks if c.verdict == "warning"]
 
     def headline(self) -> str:
         """Number of items and votes, the first item, and the checks that found a problem."""
-        doubts = f", warnings: {', '.join(self.warned)}" if self.warned else ""
+        doubts = f", warnings: {', '.join(self.warning_names)}" if self.warning_names else ""
         return f"{len(self)} items, {self.votes:,.10g} votes, first: {self.rows[0].item!r}{doubts}"
 
     def grid(self, *, digits: int | None = None, between: str = " .. ", top: int | None = None) -> Grid:

@@ -18,10 +18,12 @@ import numpy as np
 
 from podium.core.errors import InputError, ParameterError
 from podium.kernels import contest_scores as choice
+from podium.kernels import graphs
 from podium.kernels.bootstrap import refit_contests
 from podium.kernels.contest_models import DAVIDSON, LOGIT, PROBIT, compute_terms
 from podium.kernels.contest_scores import Contests, ContestSolution
 from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.distributions import normal_cdf
 from podium.methods.choice import BradleyTerry
 
 __all__ = [
@@ -66,7 +68,7 @@ class Estimate:
                 f"{len(self):,} items are too many for intervals, which need a matrix for at most "
                 f"{MOST_ITEMS:,}; drop items with few votes"
             )
-        second = choice.compute_hessian(self.contests, self.solution, 0).toarray()
+        second = choice.compute_hessian(self.contests, self.solution, 0).to_dense()
         with contextlib.suppress(np.linalg.LinAlgError):
             inverse = np.asarray(np.linalg.inv(second), np.float64)
             if np.linalg.norm(second, 1) * np.linalg.norm(inverse, 1) < LOST:
@@ -107,19 +109,16 @@ def _find_bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
     items are linked in both directions there is no core: an item that beat another has no upper bound, one
     that lost no lower bound, and groups that were never compared have neither.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order
-
     parts, size = choice.find_components(contests), len(scores)
     if not size:
         return (np.zeros(0, np.bool_),) * 3
     up, down = contests.won + contests.tied > 0, contests.lost + contests.tied > 0
     over = np.concatenate((contests.first[up], contests.second[down]))
     under = np.concatenate((contests.second[up], contests.first[down]))
-    beaten, beats = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     members = np.bincount(parts.strong, minlength=size)
     if members.max() < 2:
         apart = bool(parts.weak.any())  # the first group is that of item 0
+        beaten, beats = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
         beats[over] = beaten[under] = True
         return np.zeros(size, np.bool_), beats | apart, beaten | apart
     total = contests.won + contests.lost + contests.tied
@@ -128,9 +127,8 @@ def _find_bounds(contests: Contests, scores: F8) -> tuple[B1, B1, B1]:
     mean = np.bincount(parts.strong, weights=scores, minlength=size) / np.maximum(members, 1)
     root = int(np.lexsort((np.arange(size), -np.round(mean / NEAR), -votes, -members))[0])
     # a chain of losses to the core bounds a score from above, a chain of wins over it from below
-    for mark, ends in ((beaten, (over, under)), (beats, (under, over))):
-        graph = csr_array((np.ones(len(over), np.int8), ends), shape=(size, size))
-        mark[breadth_first_order(graph, root, return_predecessors=False)] = True
+    beaten = graphs.mark_reachable(over, under, size, root)
+    beats = graphs.mark_reachable(under, over, size, root)
     return parts.strong == root, ~beaten, ~beats
 
 
@@ -142,9 +140,7 @@ def compute_outcome_probabilities(solution: ContestSolution, gap: F8) -> tuple[F
     if kind == LOGIT:
         win, lose = _logistic(gap), _logistic(-gap)
     elif kind == PROBIT:
-        from scipy.special import ndtr
-
-        win, lose = ndtr(gap), ndtr(-gap)
+        win, lose = normal_cdf(gap), normal_cdf(-gap)
     elif kind == DAVIDSON:
         top = np.maximum(np.abs(gap) / 2, width)
         parts = [np.exp(v - top) for v in (gap / 2, -gap / 2, np.full_like(gap, width))]

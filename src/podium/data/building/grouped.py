@@ -1,4 +1,4 @@
-"""Large tables whose rows are grouped by query: compiled loops directly to `Preferences`.
+"""Tables whose rows are grouped by query: compiled loops directly to `Preferences`.
 
 Unsorted or invalid rows are left to `Preferences.from_rows`, which sorts them or raises the error; both give
 the same preferences. No id becomes a Python object.

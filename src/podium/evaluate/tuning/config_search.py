@@ -43,25 +43,25 @@ def find_finalists(
 ) -> I8:
     """Remaining configurations when `fold` (None: no fold) is held out; their values are complete."""
     everything = np.arange(len(table.problem))
-    rows = list(range(table.reached))
+    rows = list(range(table.config_limit))
     if kind == "halving":
         rows = _run_halving(table, fold, seed, workers, progress)
     table.compute_missing(rows, everything, workers, progress, optional=len(rows) == len(table.configs))
-    return np.array([r for r in rows if r < table.reached and r not in table.failed], np.int64)
+    return np.array([r for r in rows if r < table.config_limit and r not in table.failed], np.int64)
 
 
 def _run_halving(
     table: ScoreTable, fold: int | None, seed: int, workers: int, progress: Progress
 ) -> list[int]:
     """Rungs are the same queries for every fold, minus the fold itself, so that values are shared."""
-    problem, rows = table.problem, list(range(table.reached))
+    problem, rows = table.problem, list(range(table.config_limit))
     dealt = np.random.default_rng(seed).permutation(len(problem))
     size = max(FEWEST, math.ceil(len(problem) / THIRD**2))
     while size < len(problem) and len(rows) > LAST:
         columns = np.sort(dealt[:size])
         # survivors of a rung must be computed to the end, so only the first rung may be cut short
         table.compute_missing(rows, columns, workers, progress, optional=len(rows) == len(table.configs))
-        rows = [r for r in rows if r < table.reached and r not in table.failed]
+        rows = [r for r in rows if r < table.config_limit and r not in table.failed]
         if fold is not None:
             columns = columns[problem.fold[columns] != fold]
         values = (own_values(table) if fold is None else table.values[:, fold])[rows][:, columns]

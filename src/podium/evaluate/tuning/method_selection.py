@@ -54,10 +54,11 @@ def select_methods(
     if it cannot read the input, which is an error if no other is left. Without names, methods whose timing
     would start after `stop_at` (by time.monotonic) are left out."""
     every = registry.aggregators.all()
+    general = [name for name, cls in every.items() if not cls.tags.dialect]
     allowed = limit
     if methods is None:
         allowed = max(limit, PATIENCE * _measure_seconds(problem, baseline, np.arange(len(problem))))
-    specs: Sequence[str | Aggregator] = list(every) if methods is None else list(dict.fromkeys(methods))
+    specs: Sequence[str | Aggregator] = general if methods is None else list(dict.fromkeys(methods))
     families, left_out = [], {}
     for number, spec in enumerate(specs):
         progress(number, len(specs), "timing methods")
@@ -119,7 +120,7 @@ def _time_method(problem: TuningTask, method: str, limit: float) -> str:
 
 
 def _measure_seconds(problem: TuningTask, method: Aggregator, columns: I8, enough: float = 0.0) -> float:
-    """CPU seconds to aggregate these queries; the better of two runs, as the first may compile."""
+    """CPU seconds to aggregate these queries; the better of two runs, as the first may load modules."""
     spent = math.inf
     for _ in range(2):
         begin = time.process_time()

@@ -21,6 +21,7 @@ from podium.evaluate.significance import assess_differences
 from podium.evaluate.tuning.config_search import find_best
 from podium.evaluate.tuning.score_table import ScoreTable, TuningTask
 from podium.kernels.dispatch import F8, I8
+from podium.kernels.distributions import student_cdf, student_quantile
 
 __all__ = ["NestedEstimate", "TuningRow", "compute_tuning_row", "estimate_nested"]
 
@@ -114,10 +115,10 @@ def _resample_queries(n: int, rounds: int, seed: int) -> Iterator[F8]:
 
 
 def compute_tuning_row(estimate: NestedEstimate, name: str, level: float, seed: int) -> TuningRow:
-    """The difference to one rival, its interval and p.
+    """The difference from one rival, its interval and p.
 
     One interval is the difference plus and minus Student's quantile times the bootstrap spread; the other
-    holds all values that the randomisation test does not reject (few queries cannot show much, however
+    holds all values that the randomization test does not reject (few queries cannot show much, however
     similar). The result extends to the wider one on either side, and p is the larger of the two, so the
     interval excludes 0 exactly if p is at most 1 - level. Below six queries no value is rejected at 95 %, and
     the interval is unbounded.
@@ -127,12 +128,10 @@ def compute_tuning_row(estimate: NestedEstimate, name: str, level: float, seed: 
     there = math.fsum(estimate.others[name].tolist()) / n
     if n < 2:
         return TuningRow(name, there, mean)
-    from scipy.special import stdtr, stdtrit
-
     # the bootstrap variance of a mean is too small by the factor (n - 1) / n
     error = float(estimate.spread[name].std()) * math.sqrt(n / (n - 1))
-    reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
-    p = float(2 * stdtr(n - 1, -abs(mean) / error)) if error > 0 else float(mean == 0)
-    plain = assess_differences(d[None], test="randomisation", level=level, seed=seed)
+    reach = float(student_quantile(n - 1, (1 + level) / 2)) * error
+    p = float(2 * student_cdf(n - 1, -abs(mean) / error)) if error > 0 else float(mean == 0)
+    plain = assess_differences(d[None], test="randomization", level=level, seed=seed)
     low, high = min(mean - reach, float(plain.low[0])), max(mean + reach, float(plain.high[0]))
     return TuningRow(name, there, mean, low, high, max(p, float(plain.p[0])))

@@ -26,7 +26,7 @@ from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset
 from podium.data.ids import Ids
 from podium.evaluate.result_rankings import aggregate_dataset, expert_rankings
-from podium.evaluate.splits import labelled_queries
+from podium.evaluate.splits import find_labeled_queries
 from podium.evaluate.tuning.quality_weights import QualityWeights
 from podium.evaluate.tuning.search_space import TuningConfig
 from podium.evaluate.tuning.stacked_folds import FoldGroup, StackedFolds
@@ -36,7 +36,7 @@ from podium.metrics.base import Metric, measure
 from podium.storage.digests import digest_dataset, digest_values
 from podium.storage.folder_cache import ResultCache
 
-__all__ = ["ScoreTable", "TuningTask"]
+__all__ = ["ScoreTable", "TuningTask", "measure_method"]
 
 _Stack = tuple[tuple[FoldGroup, ...], StackedFolds | None]
 
@@ -61,7 +61,7 @@ class TuningTask:
             raise InputError("the data have no labels to tune by", remedy="give labels (qrels)")
         metric.check_cutoff()
         queries = data.queries_by_id()
-        codes = queries[labelled_queries(data)[queries]]
+        codes = queries[find_labeled_queries(data)[queries]]
         if not len(codes):
             ours, theirs = data.preferences.queries[:3], data.labels.queries[:3]
             raise InputError(
@@ -172,10 +172,10 @@ class ScoreTable:
     values: F8 = field(init=False)
     failed: dict[int, str] = field(default_factory=dict)  # configurations that cannot be computed -> why
     stop_at: float = math.inf  # time.monotonic() after which no further configuration is started
-    reached: int = -1  # number of configurations before the first that was not started in time
+    config_limit: int = -1  # number of configurations before the first that was not started in time
 
     def __post_init__(self) -> None:
-        self.reached = len(self.configs)
+        self.config_limit = len(self.configs)
         self.values = np.full((len(self.configs), self.problem.fold_count, len(self.problem)), np.nan)
 
     def compute_missing(
@@ -199,9 +199,9 @@ class ScoreTable:
 
         def compute_row(row: int) -> None:
             nonlocal done
-            if optional and row and (row >= self.reached or time.monotonic() >= self.stop_at):
+            if optional and row and (row >= self.config_limit or time.monotonic() >= self.stop_at):
                 with lock:
-                    self.reached = min(self.reached, row)
+                    self.config_limit = min(self.config_limit, row)
                 return
             self._compute_row(row, columns)
             with lock:
@@ -247,7 +247,7 @@ def evaluate_config(problem: TuningTask, config: TuningConfig, columns: I8) -> F
     experts, count = problem.data.preferences.experts.tolist(), problem.fold_count
     out = np.empty((count, len(columns)))
     if not config.depends_on_labels:
-        out[:] = _rank_and_measure(problem, config.make_method(experts), columns)
+        out[:] = measure_method(problem, config.make_method(experts), columns)
         return _check_defined(out)
     groups = problem.fold_groups(columns)
     fold = problem.fold[columns]
@@ -267,7 +267,7 @@ def _evaluate_held_out(problem: TuningTask, config: TuningConfig, columns: I8) -
     stack = problem.stack(columns) if by_quality else None
     if stack is None:
         models = [fit_config(problem, config, rest) for rest in free]
-        return [_rank_and_measure(problem, m, columns[g.at]) for m, g in zip(models, groups, strict=True)]
+        return [measure_method(problem, m, columns[g.at]) for m, g in zip(models, groups, strict=True)]
     weights = [w for rest in free for w in learn_weights(problem, config, rest)]
     ranked = stack.rank_groups(config.make_method(stack.preferences.experts.tolist(), weights), problem.ties)
     return [problem.measure_queries(c, g.part, columns[g.at]) for c, g in zip(ranked, groups, strict=True)]
@@ -306,6 +306,7 @@ def _check_enough(columns: I8) -> None:
         raise InputError("there are too few judged queries to learn from", remedy="label three or more")
 
 
-def _rank_and_measure(problem: TuningTask, model: Aggregator, columns: I8) -> F8:
+def measure_method(problem: TuningTask, model: Aggregator, columns: I8) -> F8:
+    """The metric of a method on these judged queries."""
     part = problem.select_part(columns) if model.tags.per_query else problem.data
     return problem.measure_queries(aggregate_dataset(model, part, problem.ties), part, columns)

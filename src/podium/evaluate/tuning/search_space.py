@@ -84,8 +84,7 @@ class TuningConfig:
         """Plain values that identify it."""
         trust = self.weights
         own = dataclasses.asdict(trust) if isinstance(trust, QualityWeights) else trust
-        values = [[k, repr(v) if isinstance(v, Mapping) else v] for k, v in self.parameters]
-        return [self.method, values, own]
+        return [*make(self.method, **dict(self.parameters)).key_facts(), own]
 
 
 @dataclass(frozen=True)

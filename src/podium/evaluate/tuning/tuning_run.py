@@ -6,10 +6,12 @@ import math
 import os
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from podium.core import registry
 from podium.core.errors import ParameterError, check_type
 from podium.core.params import check_settings
 from podium.core.progress import Progress, no_progress
@@ -20,6 +22,11 @@ from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.evaluate.crossvalidation import STEPS
 from podium.evaluate.evaluation import mean_of
 from podium.evaluate.tuning.config_search import build_configurations, find_best, find_finalists, own_values
+from podium.evaluate.tuning.engine_tuning import (
+    describe_rounding,
+    round_for_engine,
+    select_engine_methods,
+)
 from podium.evaluate.tuning.method_selection import resolve_baseline, select_methods
 from podium.evaluate.tuning.nested_estimate import (
     NestedEstimate,
@@ -56,6 +63,7 @@ def tune(
     folds: int | None = None,
     seed: int = TuneSettings.seed,
     baseline: str | Aggregator | None = None,
+    engine: str | None = None,
     limit: float = TuneSettings.limit,
     budget: float | None = TuneSettings.budget,
     level: float = TuneSettings.level,
@@ -71,7 +79,9 @@ def tune(
     configuration (or four times the baseline's); those that learn from labels only if `supervised`. A method
     with values, such as `combsum(normalizer=zscore)`, keeps them; its other parameters are searched. Folds
     are the parts of the data set, else `folds` (5) random ones by query; below ten judged queries one is left
-    out at a time. The baseline is `rrf` unless given. After `budget` seconds (300; None: no limit) no further
+    out at a time. The baseline is `rrf` unless given. With an `engine`, such as "qdrant", only the methods
+    that it computes are searched, in its formula; its default is the baseline, and the weights of the result
+    are those that it takes. After `budget` seconds (300; None: no limit) no further
     configuration is started, and a note gives the number tried; a faster machine may try more and find
     another result. With the folder `resume`, values are stored there as soon as they are known and reused by
     a later call.
@@ -89,6 +99,9 @@ def tune(
         raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
     times = _TimeBudget(time.monotonic(), math.inf if budget is None else budget)
     problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultCache.open(resume))
+    if engine is not None:
+        methods = select_engine_methods(engine, methods, len(dataset.preferences.experts))
+        baseline = registry.engines.get(engine).list_methods()[0] if baseline is None else baseline
     base = resolve_baseline(problem, baseline)
     learns = weights and len(problem) > 2 and len(dataset.preferences.experts) > 1
     chosen, left_out = select_methods(
@@ -120,7 +133,35 @@ def tune(
     estimate = estimate_nested(table, within, repr(base), rounds, seed) if within else None
     left_out |= _find_untried(table, chosen)
     progress(STEPS, STEPS, "done")
-    return _build_result(table, last, estimate, repr(base), left_out, search, seed, level, budget)
+    result = _build_result(table, last, estimate, repr(base), left_out, search, seed, level, budget)
+    if engine is not None:
+        result = _round_result(problem, result, engine, base)
+    return _note_tuning(problem, result)
+
+
+def _round_result(problem: TuningTask, result: Tuning, engine: str, baseline: Aggregator) -> Tuning:
+    """The result with the best configuration as the engine takes it, and a note on what rounding costs."""
+    rounded = round_for_engine(result.best, engine, problem.data.preferences.experts.tolist())
+    vars(rounded).update({k: v for k, v in vars(result.best).items() if k.endswith("_")})
+    note = describe_rounding(problem, engine, result.best, rounded, baseline)
+    return replace(result, best=rounded, notes=(note, *result.notes))
+
+
+def _note_tuning(problem: TuningTask, result: Tuning) -> Tuning:
+    """Record in the best configuration what it was tuned on and how good it is, for its configurations."""
+    row, best = result.rows[0], cast(Any, result.best)
+    best.tuning_ = {
+        "metric": str(result.metric),
+        "value": float(result.tuned),
+        "baseline": result.baseline,
+        "difference": row.difference,
+        "low": row.low,
+        "high": row.high,
+        "level": result.level,
+        "queries": len(result.queries),
+        "fingerprint": problem.data.preferences.fingerprint,
+    }
+    return result
 
 
 def _span_progress(progress: Progress, low: float, high: float) -> Progress:
@@ -146,8 +187,8 @@ class _TimeBudget(NamedTuple):
 def _find_untried(table: ScoreTable, families: Sequence[MethodSpace]) -> dict[str, str]:
     """Methods without any computed configuration."""
     listed = {c.method for c in table.configs}
-    tried = {c.method for c in table.configs[: table.reached]}
-    well = {c.method for row, c in enumerate(table.configs[: table.reached]) if row not in table.failed}
+    tried = {c.method for c in table.configs[: table.config_limit]}
+    well = {c.method for row, c in enumerate(table.configs[: table.config_limit]) if row not in table.failed}
     out = {f.method: "not reached; allow more trials" for f in families if f.method not in listed}
     out |= dict.fromkeys(listed - tried, "not reached within the time budget; allow more time")
     for row, reason in table.failed.items():
@@ -226,7 +267,7 @@ def _build_trials(table: ScoreTable, own: F8, last: set[int], winner: int) -> tu
     known = (~np.isnan(own)).sum(axis=1)
     means = [mean_of(v) for v in own]
     rows = sorted(
-        range(table.reached),
+        range(table.config_limit),
         key=lambda r: (
             r != winner,
             r in table.failed,
@@ -246,9 +287,9 @@ def _build_trials(table: ScoreTable, own: F8, last: set[int], winner: int) -> tu
 
 def _collect_notes(table: ScoreTable, budget: float | None) -> tuple[str, ...]:
     problem, notes = table.problem, []
-    if budget is not None and table.reached < len(table.configs):
+    if budget is not None and table.config_limit < len(table.configs):
         notes.append(
-            f"the time budget of {budget:g} s ended the search after {table.reached:,} of {len(table.configs):,} "
+            f"the time budget of {budget:g} s ended the search after {table.config_limit:,} of {len(table.configs):,} "
             "configurations; a faster machine may try more and choose another: allow more time, or request "
             "fewer methods or trials"
         )
@@ -262,12 +303,12 @@ def _collect_notes(table: ScoreTable, budget: float | None) -> tuple[str, ...]:
     lacking = sum(q not in here for q in labels.queries)
     if lacking:
         notes.append(
-            f"{lacking:,} labelled queries cannot be measured (no judged item in the input) and are left out"
+            f"{lacking:,} labeled queries cannot be measured (no judged item in the input) and are left out"
         )
-    silent = len(problem.data) - n
-    if silent:
-        notes.append(f"{silent:,} queries of the input have no usable labels and are left out")
-    failed = sum(row < table.reached for row in table.failed)
+    unlabeled = len(problem.data) - n
+    if unlabeled:
+        notes.append(f"{unlabeled:,} queries of the input have no usable labels and are left out")
+    failed = sum(row < table.config_limit for row in table.failed)
     if failed:
         notes.append(f"{failed:,} configurations could not be computed")
     reading = describe_unlisted_rule(problem.data.preferences)

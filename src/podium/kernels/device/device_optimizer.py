@@ -17,34 +17,34 @@ BLOCK, ROWS = 64, 128  # weights updated per program, and gradient parts added a
 class DeviceOptimizer:
     """The optimizer state in double precision: it is small, and single precision would lose small steps."""
 
-    def __init__(self, where: TorchDevice, optimiser: OptimizerState, *, halves: bool = False) -> None:
+    def __init__(self, where: TorchDevice, optimizer: OptimizerState, *, halves: bool = False) -> None:
         double = where.torch.float64
-        self.where, self.adam, self.positive = where, optimiser.adam, optimiser.positive
+        self.where, self.adam, self.positive = where, optimizer.adam, optimizer.positive
         # one array, so that they are copied in one transfer
-        self.arrays = where.zeros(4, len(optimiser.weights), kind=double)
+        self.arrays = where.zeros(4, len(optimizer.weights), kind=double)
         self.weights, self.mean, self.square, self.towards = self.arrays
         self.numbers = where.zeros(3, kind=double)
         self.steps, self.rate, self.l2 = self.numbers
-        self.flat = where.zeros(len(optimiser.weights))  # the weights in the precision of the data
+        self.flat = where.zeros(len(optimizer.weights))  # the weights in the precision of the data
         self.kernels = load_triton_kernels(where)
         # the same as sums of two halves, for matrix units
         kind, self.split = (half_type(where) if halves else None), halves
-        self.halves = [where.zeros(len(optimiser.weights) * halves, kind=kind) for _ in range(2)]
+        self.halves = [where.zeros(len(optimizer.weights) * halves, kind=kind) for _ in range(2)]
 
-    def load(self, optimiser: OptimizerState) -> None:
+    def load(self, optimizer: OptimizerState) -> None:
         """Copy the state from the host."""
-        o, put = optimiser, self.where.to_device
+        o, put = optimizer, self.where.to_device
         self.arrays.copy_(put(np.stack((o.weights, o.mean, o.square, o.penalty_center()))))
         self.numbers.copy_(put(np.array([o.steps[0], o.rate, o.l2], np.float64)))
         self.flat.copy_(self.weights)
         if self.split:
             split_halves(self.flat, *self.halves)
 
-    def save(self, optimiser: OptimizerState, made: int) -> None:
+    def save(self, optimizer: OptimizerState, made: int) -> None:
         """Write the state into the host's arrays, after `made` steps."""
         found = self.arrays.cpu().numpy()
-        optimiser.weights[:], optimiser.mean[:], optimiser.square[:] = found[:3]
-        optimiser.steps[0] += made
+        optimizer.weights[:], optimizer.mean[:], optimizer.square[:] = found[:3]
+        optimizer.steps[0] += made
 
     def update_weights(self, gradient: Any, count: Any, turn: Any) -> None:
         """As `podium.kernels.lambdas.update_weights`: step number turn[1] since loading; then sets turn[0].

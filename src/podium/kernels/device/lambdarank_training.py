@@ -43,7 +43,7 @@ class DeviceScorer:
     """Features on the device, and a feed-forward scorer over one flat vector of parameters.
 
     `widths` are those of the features and of every hidden layer; parameters are laid out as in
-    `learning.networks`.
+    `learning.feature_scorer`.
     """
 
     def __init__(self, where: TorchDevice, values: F8, widths: list[int]) -> None:
@@ -156,13 +156,13 @@ class DeviceObjective(DeviceScorer):
         """Rows of a query that a program handles at once."""
         return min(128, max(16, next_power_of_two(len(self.discount))))
 
-    def learn(self, visit: I8, batch: int, optimiser: OptimizerState) -> None:
+    def learn(self, visit: I8, batch: int, optimizer: OptimizerState) -> None:
         """Visit queries in this order, with a step after every `batch`; updates the optimizer in place."""
-        if self.plan is None or not self.plan.can_serve(visit, batch, optimiser):
+        if self.plan is None or not self.plan.can_serve(visit, batch, optimizer):
             self.plan = (_ShallowPlan if self._is_shallow(batch) else _LayeredPlan)(
-                self, visit, batch, optimiser
+                self, visit, batch, optimizer
             )
-        self.plan.run_pass(visit, optimiser)
+        self.plan.run_pass(visit, optimizer)
 
     @cached_property
     def halves(self) -> tuple[Any, Any]:
@@ -189,28 +189,33 @@ class DeviceObjective(DeviceScorer):
 class _BatchPlan:
     """The batches of a pass in tables by step, and the recorded step."""
 
-    def __init__(self, lesson: DeviceObjective, visit: I8, batch: int, optimiser: OptimizerState) -> None:
-        where, long = lesson.where, lesson.where.torch.int64
-        self.lesson, self.visits, self.batch, self.steps = lesson, len(visit), batch, -(-len(visit) // batch)
+    def __init__(self, objective: DeviceObjective, visit: I8, batch: int, optimizer: OptimizerState) -> None:
+        where, long = objective.where, objective.where.torch.int64
+        self.objective, self.visits, self.batch, self.steps = (
+            objective,
+            len(visit),
+            batch,
+            -(-len(visit) // batch),
+        )
         self.query = where.zeros(self.steps, batch, kind=long)
         count = np.minimum(batch, self.visits - batch * np.arange(self.steps))
         self.count, self.turn = where.to_device(count), where.zeros(2, kind=long)
-        self.descent = DeviceOptimizer(where, optimiser, halves=len(lesson.widths) == 2)
+        self.descent = DeviceOptimizer(where, optimizer, halves=len(objective.widths) == 2)
         self._allocate_tables(visit)
         self.step = RecordedStep(where, self._run_step, self.turn)
 
-    def can_serve(self, visit: I8, batch: int, optimiser: OptimizerState) -> bool:
+    def can_serve(self, visit: I8, batch: int, optimizer: OptimizerState) -> bool:
         """Whether this plan can be reused for another pass."""
-        kind = (len(visit), batch, optimiser.adam, optimiser.positive)
+        kind = (len(visit), batch, optimizer.adam, optimizer.positive)
         return kind == (self.visits, self.batch, self.descent.adam, self.descent.positive)
 
-    def run_pass(self, visit: I8, optimiser: OptimizerState) -> None:
+    def run_pass(self, visit: I8, optimizer: OptimizerState) -> None:
         """Run one pass."""
         self._fill_tables(visit)
-        self.descent.load(optimiser)
+        self.descent.load(optimizer)
         self.turn.zero_()
         self.step.run_steps(self.steps)
-        self.descent.save(optimiser, self.steps)
+        self.descent.save(optimizer, self.steps)
 
     def _allocate_tables(self, visit: I8) -> None:
         """Allocate memory."""
@@ -218,7 +223,7 @@ class _BatchPlan:
 
     def _fill_tables(self, visit: I8) -> None:
         """Write the visits of a pass into the tables."""
-        self.query.view(-1)[: self.visits] = self.lesson.where.to_device(visit)
+        self.query.view(-1)[: self.visits] = self.objective.where.to_device(visit)
 
     def _run_step(self) -> None:
         """The next step."""
@@ -229,32 +234,32 @@ class _ShallowPlan(_BatchPlan):
     """Three kernels per step: scores, their gradients, gradients of the weights."""
 
     def _allocate_tables(self, visit: I8) -> None:
-        lesson, zeros = self.lesson, self.lesson.where.zeros
-        longest, width = lesson.padded_length(), lesson.widths[0]
-        units = lesson.widths[1] if len(lesson.widths) > 1 else 0
-        self.blocks = {"T": lesson.block_size(), "H": max(16, next_power_of_two(units)) if units else 1}
-        self.values = lesson.halves if units else (lesson.values, lesson.values)
+        objective, zeros = self.objective, self.objective.where.zeros
+        longest, width = objective.padded_length(), objective.widths[0]
+        units = objective.widths[1] if len(objective.widths) > 1 else 0
+        self.blocks = {"T": objective.block_size(), "H": max(16, next_power_of_two(units)) if units else 1}
+        self.values = objective.halves if units else (objective.values, objective.values)
         self.shape = (width, self.values[0].shape[1], units)
         self.scores, self.slope = zeros(self.batch, longest), zeros(self.batch, longest)
         self.room, self.seen = (
-            lesson.allocate_buffers(self.batch),
+            objective.allocate_buffers(self.batch),
             zeros(self.batch, longest, self.blocks["H"]),
         )
         self.partial = zeros(min(self.batch, PARTS), len(self.descent.weights))
 
     def _run_step(self) -> None:
-        lesson, descent, kernels = self.lesson, self.descent, self.lesson.kernels
-        longest, (width, _, units) = lesson.padded_length(), self.shape
-        which = (self.turn, self.query, self.count, lesson.first)
-        known = (*lesson.by_row, *lesson.by_query, lesson.discount)
+        objective, descent, kernels = self.objective, self.descent, self.objective.kernels
+        longest, (width, _, units) = objective.padded_length(), self.shape
+        which = (self.turn, self.query, self.count, objective.first)
+        known = (*objective.by_row, *objective.by_query, objective.discount)
         how = self.blocks | FORWARD[units > 0]
         kernels.forward[(self.batch, -(-longest // how["T"]))](
             *self.values, descent.flat, *descent.halves, *which, self.scores, self.seen, self.batch, longest,
             *self.shape, **how,
         )  # fmt: skip
         kernels.pairs[(self.batch,)](
-            self.scores, *which, *known, *self.room, self.slope, lesson.where.tie_tolerance, lesson.score_limit(),
-            self.batch, longest, T=lesson.block_size(), **PAIRS,
+            self.scores, *which, *known, *self.room, self.slope, objective.where.tie_tolerance, objective.score_limit(),
+            self.batch, longest, T=objective.block_size(), **PAIRS,
         )  # fmt: skip
         parts, size = self.partial.shape
         how = self.blocks | BACKWARD[units > 0]
@@ -269,13 +274,13 @@ class _LayeredPlan(_BatchPlan):
     """Layer by layer over the rows of a batch; all batches have the same number of row positions."""
 
     def _find_most_rows(self, visit: I8) -> int:
-        return int(np.add.reduceat(self.lesson.sizes[visit], np.arange(0, len(visit), self.batch)).max())
+        return int(np.add.reduceat(self.objective.sizes[visit], np.arange(0, len(visit), self.batch)).max())
 
-    def can_serve(self, visit: I8, batch: int, optimiser: OptimizerState) -> bool:
-        return super().can_serve(visit, batch, optimiser) and self._find_most_rows(visit) <= self.room
+    def can_serve(self, visit: I8, batch: int, optimizer: OptimizerState) -> bool:
+        return super().can_serve(visit, batch, optimizer) and self._find_most_rows(visit) <= self.room
 
     def _allocate_tables(self, visit: I8) -> None:
-        where, long = self.lesson.where, self.lesson.where.torch.int64
+        where, long = self.objective.where, self.objective.where.torch.int64
         # slightly more than this pass needs
         self.room = -(-self._find_most_rows(visit) * 65 // 64 // 64) * 64
         self.rows = where.zeros(self.steps, self.room, kind=long)
@@ -283,9 +288,9 @@ class _LayeredPlan(_BatchPlan):
 
     def _fill_tables(self, visit: I8) -> None:
         super()._fill_tables(visit)
-        lesson, where, torch = self.lesson, self.lesson.where, self.lesson.where.torch
+        objective, where, torch = self.objective, self.objective.where, self.objective.where.torch
         sizes = np.zeros(self.steps * self.batch, np.int64)
-        sizes[: self.visits] = lesson.sizes[visit]
+        sizes[: self.visits] = objective.sizes[visit]
         starts = np.zeros((self.steps, self.batch + 1), np.int64)
         np.cumsum(sizes.reshape(self.steps, self.batch), axis=1, out=starts[:, 1:])
         self.starts.copy_(where.to_device(starts))
@@ -293,17 +298,17 @@ class _LayeredPlan(_BatchPlan):
         length, total = where.to_device(sizes), int(sizes.sum())
         owner = torch.repeat_interleave(length, output_size=total)
         place = torch.arange(total, device=where.device) - (length.cumsum(0) - length)[owner]
-        row = lesson.first[self.query.view(-1)[owner]] + place
+        row = objective.first[self.query.view(-1)[owner]] + place
         at = self.starts[:, :-1].reshape(-1)[owner] + place + (owner // self.batch) * self.room
         self.rows.zero_()
         self.rows.view(-1).scatter_(0, at, row)
 
     def _run_step(self) -> None:
-        lesson, flat = self.lesson, self.descent.flat
+        objective, flat = self.objective, self.descent.flat
         row, query, starts = (
             t.index_select(0, self.turn[:1])[0] for t in (self.rows, self.query, self.starts)
         )
-        seen, scores = lesson.forward(flat, lesson.values.index_select(0, row))
-        slope = lesson.compute_score_gradients(scores, starts, row, query)
-        lesson.where.torch.add(self.turn[:1], 1, out=self.turn[1:])
-        self.descent.update_weights(lesson.backward(flat, seen, slope), self.count, self.turn)
+        seen, scores = objective.forward(flat, objective.values.index_select(0, row))
+        slope = objective.compute_score_gradients(scores, starts, row, query)
+        objective.where.torch.add(self.turn[:1], 1, out=self.turn[1:])
+        self.descent.update_weights(objective.backward(flat, seen, slope), self.count, self.turn)

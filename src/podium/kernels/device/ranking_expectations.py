@@ -50,9 +50,9 @@ class DeviceCrf:
             )
         self.where, self.target, self.size, self.rows = where, target, size, np.diff(starts)
         put = where.to_device
-        self.said = where.zeros(rows, groups, 3)
-        self.said[put(potentials.row), put(potentials.group)] = put(potentials.values, where.real)
-        self.said = self.said.view(rows, 3 * groups)
+        self.statements = where.zeros(rows, groups, 3)
+        self.statements[put(potentials.row), put(potentials.group)] = put(potentials.values, where.real)
+        self.statements = self.statements.view(rows, 3 * groups)
         order, fall = enumerate_rankings(size)
         self.order, self.falls = put(order), put(fall.T, where.real)
         # visits with fewer items: only rankings that leave the last places to the missing items
@@ -67,7 +67,7 @@ class DeviceCrf:
         """The kernel for a visit, if available; and its arguments for metrics that are sums."""
         known, size, target = load_triton_kernels(self.where), self.size, self.target
         self.kernel: Any = None
-        if known is not None and self.said.shape[1] <= WIDEST:
+        if known is not None and self.statements.shape[1] <= WIDEST:
             from podium.kernels.device import triton_rankings
 
             self.kernel = triton_rankings.compute_visit_gradient
@@ -79,11 +79,11 @@ class DeviceCrf:
         discount[:counted] = target.discount[:counted]
         self.seats = self.where.to_device(discount[order.argsort(axis=1)].T, self.where.real)
 
-    def learn(self, visit: I8, rows: I8, batch: int, optimiser: OptimizerState) -> float:
+    def learn(self, visit: I8, rows: I8, batch: int, optimizer: OptimizerState) -> float:
         """Visit queries, each through its rows (-1 is padding); a step after every `batch`; the mean loss."""
-        if self.plan is None or not self.plan.can_serve(len(visit), batch, optimiser):
-            self.plan = _VisitPlan(self, len(visit), batch, optimiser)
-        lost = self.plan.run_pass(visit, rows, optimiser)
+        if self.plan is None or not self.plan.can_serve(len(visit), batch, optimizer):
+            self.plan = _VisitPlan(self, len(visit), batch, optimizer)
+        lost = self.plan.run_pass(visit, rows, optimizer)
         return lost / max(float(self.weight[visit].sum()), 1e-300)
 
     def compute_metric_values(self, gain: Any, limit: Any) -> Any:
@@ -108,31 +108,31 @@ class DeviceCrf:
 class _VisitPlan:
     """The visits of a pass by step, and the recorded step."""
 
-    def __init__(self, field: DeviceCrf, visits: int, batch: int, optimiser: OptimizerState) -> None:
+    def __init__(self, field: DeviceCrf, visits: int, batch: int, optimizer: OptimizerState) -> None:
         where, size = field.where, field.size
         self.field, self.visits, self.batch, self.steps = field, visits, batch, -(-visits // batch)
         shape, long = (self.steps, batch), where.torch.int64
         self.table = where.zeros(*shape, size + 1, kind=long)  # rows of each visit, and their number
         self.worth = where.zeros(0 if field.kernel and field.sums else self.steps * batch, len(field.order))
         self.much, self.lost = where.zeros(*shape), where.zeros(*shape)
-        self.partial = where.zeros(batch if field.kernel else 0, field.said.shape[1])
+        self.partial = where.zeros(batch if field.kernel else 0, field.statements.shape[1])
         self.count = where.to_device(np.minimum(batch, visits - batch * np.arange(self.steps)))
         self.turn = where.zeros(2, kind=long)
-        self.descent = DeviceOptimizer(where, optimiser)
+        self.descent = DeviceOptimizer(where, optimizer)
         self.step = RecordedStep(where, self._launch_kernel if field.kernel else self._run_step, self.turn)
 
-    def can_serve(self, visits: int, batch: int, optimiser: OptimizerState) -> bool:
+    def can_serve(self, visits: int, batch: int, optimizer: OptimizerState) -> bool:
         """Whether this plan can be reused for another pass."""
-        kind = (visits, batch, optimiser.adam, optimiser.positive)
+        kind = (visits, batch, optimizer.adam, optimizer.positive)
         return kind == (self.visits, self.batch, self.descent.adam, self.descent.positive)
 
-    def run_pass(self, visit: I8, rows: I8, optimiser: OptimizerState) -> float:
+    def run_pass(self, visit: I8, rows: I8, optimizer: OptimizerState) -> float:
         """Run one pass; returns the sum of the losses."""
         self._fill_tables(visit, rows)
-        self.descent.load(optimiser)
+        self.descent.load(optimizer)
         self.turn.zero_()
         self.step.run_steps(self.steps)
-        self.descent.save(optimiser, self.steps)
+        self.descent.save(optimizer, self.steps)
         return float(self.lost.sum(dtype=self.field.where.torch.float64).item())
 
     def _fill_tables(self, visit: I8, rows: I8) -> None:
@@ -153,7 +153,7 @@ class _VisitPlan:
     def _launch_kernel(self) -> None:
         """The next step: one program per visit."""
         field, descent, (count, size) = self.field, self.descent, self.field.order.shape
-        width = field.said.shape[1]
+        width = field.statements.shape[1]
         tables = [self.table, self.much, self.count, field.gain, self.worth]
         tables += [field.allowed, field.falls, field.seats, self.partial, self.lost]
         how = {
@@ -165,7 +165,7 @@ class _VisitPlan:
         }
         how["num_warps"] = 4 if count < 1024 else 16
         field.kernel[(self.batch,)](
-            field.said, descent.flat, self.turn, *tables, self.batch, width, count, **how
+            field.statements, descent.flat, self.turn, *tables, self.batch, width, count, **how
         )
         descent.update_weights(self.partial, self.count, self.turn)
 
@@ -177,8 +177,8 @@ class _VisitPlan:
         table, worth, much = (table.index_select(0, now)[0] for table in tables)
         row, items = table[:, :-1], table[:, -1]
         held = (items[:, None] > torch.arange(field.size, device=items.device)).to(worth.dtype)
-        said = field.said.index_select(0, row.reshape(-1))
-        omega = (said @ descent.flat).view_as(held) * held
+        statements = field.statements.index_select(0, row.reshape(-1))
+        omega = (statements @ descent.flat).view_as(held) * held
         energy = torch.addmm(field.allowed.index_select(0, items), omega, field.falls)
         chance = energy.softmax(dim=1)
         mean = (chance * worth).sum(dim=1)
@@ -186,4 +186,4 @@ class _VisitPlan:
         slope = (chance * (worth - mean[:, None])) @ field.falls.T
         slope = slope * held * -much[:, None]
         torch.add(now, 1, out=self.turn[1:])
-        descent.update_weights(slope.ravel() @ said, self.count, self.turn)
+        descent.update_weights(slope.ravel() @ statements, self.count, self.turn)

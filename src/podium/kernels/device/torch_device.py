@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from podium.core.errors import Option, ParameterError
+from podium.core.optional import require_module
 
 __all__ = [
     "DEVICES",
@@ -50,14 +51,11 @@ class TorchDevice(NamedTuple):
 
 def resolve_device(name: str) -> TorchDevice:
     """`cuda` (single precision), `cuda64` (double) or `torch` (PyTorch on the CPU, double, for checks)."""
-    try:
-        import torch
-    except ImportError:
-        raise ParameterError(
-            Option("device", name, of="method"),
-            " needs PyTorch; install it with: pip install 'podium-rank[torch]', or use ",
-            Option("device", "cpu", of="method"),
-        ) from None
+    torch = require_module(
+        "torch",
+        (Option("device", name, of="method"), " needs"),
+        ("use ", Option("device", "cpu", of="method")),
+    )
     if name == "torch":
         return TorchDevice(torch, torch.device("cpu"), torch.float64)
     if not torch.cuda.is_available():

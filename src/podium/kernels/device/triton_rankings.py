@@ -8,7 +8,7 @@ import triton.language as tl
 
 @triton.jit
 def compute_visit_gradient(
-    said, flat, turn, table, much, count, gain, worth, allowed, fall, seats, partial, lost, batch, width, rankings,
+    statement, flat, turn, table, much, count, gain, worth, allowed, fall, seats, partial, lost, batch, width, rankings,
     sums: tl.constexpr, N: tl.constexpr, M: tl.constexpr, P: tl.constexpr, W: tl.constexpr,
 ):  # fmt: skip
     """From the statements about a query's items to its part of the gradient.
@@ -26,7 +26,7 @@ def compute_visit_gradient(
         n, live, known = tl.load(table + at * (N + 1) + N), tl.load(much + at), p < rankings
         r = tl.load(table + at * (N + 1) + k, k < n, 0)
         mine, cells = (k < n)[:, None] & (c < width)[None, :], (k < N)[:, None] & known[None, :]
-        d = tl.load(said + r[:, None] * width + c[None, :], mine, 0.0)
+        d = tl.load(statement + r[:, None] * width + c[None, :], mine, 0.0)
         f = tl.load(fall + k[:, None] * rankings + p[None, :], cells, 0.0)
         omega = tl.sum(d * tl.load(flat + c, c < width, 0.0)[None, :], 1)
         energy = tl.sum(f * omega[:, None], 0) + tl.load(allowed + n * rankings + p, known, float("-inf"))

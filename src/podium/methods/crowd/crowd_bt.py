@@ -69,13 +69,13 @@ class CrowdBt(CrowdModel):
         return self._build_outcome(
             best,
             plain_fit.steps + best.steps,
-            self._average_quality(crowd.expert, crowd.heard, quality, len(weights)),
+            self._average_quality(crowd.expert, crowd.vote_counts, quality, len(weights)),
         )
 
     def _build_noisy_contests(
         self, crowd: CrowdVotes, weight: F8, right: F8, wrong: F8
     ) -> noisy_contests.NoisyContests:
-        votes = crowd.said
+        votes = crowd.votes
         by_row = weight[votes.group]
         ends = votes.first[votes.pair], votes.second[votes.pair]
         rows = (*ends, votes.group, votes.won * by_row, votes.lost * by_row)
@@ -98,7 +98,7 @@ class CrowdBt(CrowdModel):
 
 def _estimate_start_odds(crowd: CrowdVotes, scores: F8, right: F8, wrong: F8) -> F8:
     """Log odds of being right, from the annotators' agreement with the scores."""
-    votes, groups = crowd.said, len(crowd.expert)
+    votes, groups = crowd.votes, len(crowd.expert)
     chance = (1.0 / (1.0 + np.exp(scores[votes.second] - scores[votes.first])))[votes.pair]
     agreed = np.bincount(votes.group, votes.won * chance + votes.lost * (1 - chance), groups)
-    return np.asarray(np.log((agreed + right) / (crowd.heard - agreed + wrong)), np.float64)
+    return np.asarray(np.log((agreed + right) / (crowd.vote_counts - agreed + wrong)), np.float64)

@@ -37,9 +37,9 @@ NO_JUDGEMENTS = (
 class CrowdVotes(NamedTuple):
     """Votes on pairs, and the expert of each group."""
 
-    said: AnnotatorVotes
+    votes: AnnotatorVotes
     expert: I8  # by group
-    heard: F8  # by group, number of votes
+    vote_counts: F8  # by group
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -73,7 +73,7 @@ class CrowdModel(Aggregator):
     def _count_gold_votes(self, preferences: Preferences, grades: F8) -> Mapping[Id, list[float]]:
         """Right and wrong votes of every annotator on pairs with different labels."""
         crowd = collect_crowd_votes(self.name, preferences, np.ones(len(preferences.experts)), pooled=True)
-        votes = crowd.said
+        votes = crowd.votes
         gap = (grades[votes.first] - grades[votes.second])[votes.pair]
         groups = len(crowd.expert)
         right, wrong = (
@@ -102,7 +102,7 @@ class CrowdModel(Aggregator):
         self, preferences: Preferences, crowd: CrowdVotes, weights: F8
     ) -> AccuracyModel:
         """One coin (probability of a right vote) per group."""
-        group = crowd.said.group
+        group = crowd.votes.group
         return AccuracyModel(
             group, group, weights[crowd.expert], *self._prior_votes(preferences, crowd.expert)
         )

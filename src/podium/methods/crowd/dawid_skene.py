@@ -43,6 +43,7 @@ class DawidSkene(CrowdModel):
     """
 
     name = "dawid_skene"
+    aliases = ("dawidskene",)
     citation = "Dawid & Skene, Applied Statistics 1979"
     exempt: ClassVar = {"doubling": "twice as many independent votes also make the truths more certain"}
     limit: ClassVar[int] = 100  # levels: the size of a confusion matrix is their square
@@ -63,7 +64,7 @@ class DawidSkene(CrowdModel):
                 return MajorityVote()._scores(preferences, weights)
             return self._score_ratings(preferences, weights)
         if not self.quality:
-            votes = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
+            votes = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).votes
             return Outcome(_compute_expected_wins(votes, votes.won / (votes.won + votes.lost)), tolerance=TIE)
         return self._score_pairs(preferences, weights)
 
@@ -75,14 +76,14 @@ class DawidSkene(CrowdModel):
         )
         coins = self._build_sided_model(preferences, crowd, weights)
         truth, quality, fixed_point = annotator_em.estimate_pair_truths(
-            crowd.said, coins, self.tolerance, self.max_iterations
+            crowd.votes, coins, self.tolerance, self.max_iterations
         )
-        right, wrong = annotator_em.sum_agreement(crowd.said, coins, truth)
+        right, wrong = annotator_em.sum_agreement(crowd.votes, coins, truth)
         used = (right + wrong).reshape(3 if self.coins == "two" else 1, len(crowd.expert))
         total = used.sum(axis=0)
         mean = (used * quality.reshape(used.shape)).sum(axis=0) / np.where(total > 0, total, 1.0)
-        by_expert = self._average_quality(crowd.expert, crowd.heard, mean, len(weights))
-        scores = _compute_expected_wins(crowd.said, truth)
+        by_expert = self._average_quality(crowd.expert, crowd.vote_counts, mean, len(weights))
+        scores = _compute_expected_wins(crowd.votes, truth)
         return self._build_em_outcome(scores, fixed_point, by_expert, floor=1.0)
 
     def _build_sided_model(
@@ -92,7 +93,7 @@ class DawidSkene(CrowdModel):
         coins = self._build_accuracy_model(preferences, crowd, weights)
         if self.coins == "one":
             return coins
-        votes, groups = crowd.said, len(crowd.expert)
+        votes, groups = crowd.votes, len(crowd.expert)
         return annotator_em.AccuracyModel(
             votes.group + groups * votes.side,
             votes.group + groups * np.array([0, 2, 1])[votes.side],

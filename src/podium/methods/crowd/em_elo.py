@@ -47,17 +47,17 @@ class EmElo(EloScale, CrowdModel):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         if not self.quality:
-            answers = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).said
+            answers = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).votes
             ratings = compute_expected_elo(answers, answers.won, answers.lost, self.k, self.odds_per_point)
             return Outcome(self.start + ratings, tolerance=TIE, magnitude=self.k)
         crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
         coins = self._build_accuracy_model(preferences, crowd, weights)
         truth, quality, fixed_point = estimate_pair_truths(
-            crowd.said, coins, self.tolerance, self.max_iterations
+            crowd.votes, coins, self.tolerance, self.max_iterations
         )
         # a margin, so that rounding does not drop a pair exactly at the threshold
         played = np.maximum(truth, 1 - truth) >= self.sure - 1e-9
-        answers = crowd.said
+        answers = crowd.votes
         votes = (
             np.bincount(answers.pair, (answers.won + answers.lost) * coins.weight[answers.group], len(truth))
             * played
@@ -65,5 +65,5 @@ class EmElo(EloScale, CrowdModel):
         ratings = compute_expected_elo(
             answers, truth * votes, (1 - truth) * votes, self.k, self.odds_per_point
         )
-        quality = self._average_quality(crowd.expert, crowd.heard, quality, len(weights))
+        quality = self._average_quality(crowd.expert, crowd.vote_counts, quality, len(weights))
         return self._build_em_outcome(self.start + ratings, fixed_point, quality, magnitude=self.k)

@@ -27,7 +27,7 @@ STILL = 1e-13  # a gradient below this is rounding error
 CLOSE = 1e-5  # a gradient below this counts as converged
 LEAST = 1 / 64  # smallest step, as a fraction of a full one
 MANY = 12  # names listed in one message
-LOOKS = 40  # typical number of passes
+TYPICAL_PASSES = 40
 PAIR = 4  # operations per pair of items in one pass (measured)
 FEWER = (
     "learn from fewer items per query (fit on a sample of them, then rank all), or use a method such as rrf"
@@ -67,7 +67,7 @@ class BeliefLearner:
 
     def _estimate_fit_costs(self, sizes: I8) -> list[Cost]:
         """Cost of learning, from the items per query."""
-        return table_cost(sizes, square=PAIR * min(self.passes, LOOKS), remedy=FEWER)
+        return table_cost(sizes, square=PAIR * min(self.passes, TYPICAL_PASSES), remedy=FEWER)
 
     def _fit_beliefs(
         self, index: ItemIndex, values: F8, grades: F8, progress: Progress = no_progress
@@ -163,7 +163,7 @@ def spread_beliefs(
 
 def _compute_loss_gradient(values: F8, starts: I8, weights: F8, belief: F8, cutoff: int) -> tuple[float, F8]:
     """The loss, and the direction of descent; queries with a pair to learn from weigh the same."""
-    lambdas = compute_belief_lambdas(_compute_scores(values, weights), belief, starts, cutoff, LOOKS)
+    lambdas = compute_belief_lambdas(_compute_scores(values, weights), belief, starts, cutoff)
     useful = lambdas.mass > 0
     share = np.where(useful, 1.0 / np.where(useful, lambdas.mass, 1.0), 0.0) / max(int(useful.sum()), 1)
     rows = np.repeat(share, np.diff(starts))

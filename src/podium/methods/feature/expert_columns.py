@@ -10,6 +10,7 @@ from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
+from podium.kernels.distributions import normal_quantile
 from podium.methods.learned.svd_features import check_table_size
 
 __all__ = ["SCALES", "build_expert_columns", "find_equal_columns", "match_experts"]
@@ -33,14 +34,14 @@ def build_expert_columns(preferences: Preferences, experts: I8, n: int, scale: s
     left = (size - length) if below else np.zeros(len(lists), np.int64)
     total = np.bincount(of_row, weights=values, minlength=len(lists)) + left * bottom
     mean = total / np.maximum(length + left, 1)
-    spoken = experts[lists.expert]
-    kept = spoken >= 0
+    expert_of_list = experts[lists.expert]
+    kept = expert_of_list >= 0
     rest = np.zeros((len(index), n))
     if below:
-        rest[lists.query_of_list[kept], spoken[kept]] = (bottom - mean)[kept]
+        rest[lists.query_of_list[kept], expert_of_list[kept]] = (bottom - mean)[kept]
     table = rest[index.query_of_slot]
     rows = np.flatnonzero(kept[of_row])
-    table[lists.item[rows], spoken[of_row[rows]]] = (values - mean[of_row])[rows]
+    table[lists.item[rows], expert_of_list[of_row[rows]]] = (values - mean[of_row])[rows]
     return table
 
 
@@ -68,11 +69,9 @@ def _scale_rows(lists: Lists, places: I8, sizes: I8, scale: str) -> tuple[F8, F8
     if scale == "rank":
         n = np.maximum(sizes[lists.query_of_list], 1)
         return -_best_places(lists, shared) / n[of_row], -(length + 1.0) / n
-    from scipy.special import ndtri
-
     n = np.maximum(places, 1)
     last = np.minimum((length + 1 + n) / 2, n)  # the mean of the remaining places
-    return ndtri(1 - (shared - 0.5) / n[of_row]), ndtri(1 - (last - 0.5) / n)
+    return normal_quantile(1 - (shared - 0.5) / n[of_row]), normal_quantile(1 - (last - 0.5) / n)
 
 
 def _best_places(lists: Lists, shared: F8) -> F8:

@@ -7,12 +7,12 @@ from typing import Any
 from podium.core import registry
 from podium.core.errors import NotFittedError
 from podium.core.old_names import RenamedAttribute
-from podium.methods.parameterized import Parameterized
+from podium.core.params import ParameterDataclass
 
 __all__ = ["FeatureModel"]
 
 
-class FeatureModel(Parameterized):
+class FeatureModel(ParameterDataclass):
     """Base of the models that rank by item features alone. Subclasses are dataclasses, registered by name."""
 
     names_: list[str]

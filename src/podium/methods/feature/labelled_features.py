@@ -70,7 +70,7 @@ class LabelledFeatures(FeatureModel, BeliefLearner):
         values = normalize_by_query(index.starts, features.values, self.normalize)
         if not np.einsum("ij,j->i", values, grades).any():
             warnings.warn(
-                "in no query do the graded features distinguish two items, so the weights equal the beliefs",
+                "the graded features do not distinguish two items in any query, so the weights equal the beliefs",
                 PodiumWarning,
                 stacklevel=2,
             )
@@ -83,7 +83,7 @@ class LabelledFeatures(FeatureModel, BeliefLearner):
 
     def predict(self, features: Features) -> F8:
         """One score per slot of the features' index."""
-        return self._compute_scores(features, self.learned)
+        return self._compute_scores(features, self.weight_vector)
 
     def naive(self, features: Features) -> F8:
         """The graded sum itself, the baseline for the model: one score per slot."""
@@ -96,10 +96,10 @@ class LabelledFeatures(FeatureModel, BeliefLearner):
     def feature_weights(self) -> dict[str, float]:
         """The weight of each normalized feature."""
         self._check_fitted("fit(features)")
-        return dict(zip(self.names_, self.learned.tolist(), strict=True))
+        return dict(zip(self.names_, self.weight_vector.tolist(), strict=True))
 
     @property
-    def learned(self) -> F8:
+    def weight_vector(self) -> F8:
         """The weights in the order of the columns."""
         self._check_fitted("fit(features)")
         return self.weights_

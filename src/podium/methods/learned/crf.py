@@ -20,7 +20,6 @@ from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.ranking_expectations import LARGEST, Potentials, sum_by_index
 from podium.learning.examples import Examples, Training
-from podium.learning.objective import BlockSource, InMemoryBlock, Objective
 from podium.learning.plan import (
     Batch,
     ChooseBy,
@@ -30,12 +29,11 @@ from podium.learning.plan import (
     Optimizer,
     Passes,
     Penalty,
-    Plan,
     Seed,
     TargetMetric,
 )
 from podium.learning.shard_cache import open_prepared_shards
-from podium.learning.trainer import train
+from podium.learning.trainer import BlockSource, InMemoryBlock, Objective, train
 from podium.learning.training_shards import TrainingShard
 from podium.methods.base import ALL_FORMS, Tags
 from podium.methods.input_checks import match_expert_ids
@@ -51,7 +49,7 @@ from podium.methods.learned.crf_potentials import (
 )
 from podium.methods.learned.expert_matrices import Transform
 from podium.methods.learned.provenance import forget_queries
-from podium.methods.learned.supervised_method import SupervisedAggregator
+from podium.methods.learned.supervised_method import PlanTrainedAggregator
 from podium.metrics.base import MetricSpec
 from podium.storage.folder_cache import CacheOption
 
@@ -74,7 +72,7 @@ class ExpertWeights(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CrfAggregator(SupervisedAggregator):
+class CrfAggregator(PlanTrainedAggregator):
     """Learned weights of three sums per expert, minimizing the exact expected loss of a ranking distribution.
 
     The score of an item adds, for every expert of the query, `missing` if the expert does not list it, plus
@@ -136,15 +134,6 @@ class CrfAggregator(SupervisedAggregator):
     ] = 100
     seed: Seed = 0
     device: Device = "cpu"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.plan.check_metrics()
-
-    @property
-    def plan(self) -> Plan:
-        """How the weights are trained; their average over passes damps the noise of the sampled items."""
-        return Plan.from_parameters(self)
 
     # -- learning --------------------------------------------------------------------------------------------
 
@@ -260,7 +249,7 @@ class CrfAggregator(SupervisedAggregator):
         forget_queries(self)
         try:
             with open_prepared_shards(shards, validation, cache) as (train, check):
-                self.seen = train_on_shards(self, train, check, dict(query_weights or {}), progress)
+                self.shard_counts = train_on_shards(self, train, check, dict(query_weights or {}), progress)
         except BaseException:
             self.__dict__.pop("experts_", None)  # a partial fit must not look fitted
             raise

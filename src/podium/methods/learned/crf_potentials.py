@@ -15,7 +15,7 @@ from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.lambdas import OptimizerState
 from podium.kernels.ranking_expectations import Potentials, sum_by_index
 from podium.learning.examples import Examples
-from podium.learning.objective import Block
+from podium.learning.trainer import Block
 from podium.methods.learned.expert_matrices import Transform, build_expert_matrices
 
 __all__ = [
@@ -124,12 +124,10 @@ class PotentialBlock(Block):
         """Steps down the exact expected loss over all rankings of the sampled items."""
         draws = random.random((len(visit), 2 * self.subset))
         examples, target, batch = self.examples, self.target, self.plan.batch
-        rows = ranking_expectations.sample_subsets(
-            examples.starts, target.level, visit, self.subset, draws, self.calls
-        )
+        rows = ranking_expectations.sample_subsets(examples.starts, target.level, visit, self.subset, draws)
         if self.plan.device == "cpu":
             loss = ranking_expectations.train_crf_pass(
-                self.potentials, target, examples.weight, visit, rows, batch, optimizer, self.calls
+                self.potentials, target, examples.weight, visit, rows, batch, optimizer
             )
         else:
             loss = self._copy_to_device(len(optimizer.weights) // 3).learn(visit, rows, batch, optimizer)

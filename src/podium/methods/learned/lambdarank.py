@@ -146,7 +146,7 @@ class LambdaRank(FeatureModel, ScorerSettings):
             scorer.train(blocks, check_blocks, given.scan.choose_by, self.plan, prior, progress).store_in(
                 self
             )
-        self.names_, self.seen = list(given.names), given.scan.counts
+        self.names_, self.shard_counts = list(given.names), given.scan.counts
         return self
 
     def predict(self, features: Features) -> F8:
@@ -168,7 +168,7 @@ class LambdaRank(FeatureModel, ScorerSettings):
 
     def _prepare_values(self, features: Features) -> F8:
         if self.normalize == "no":
-            return np.nan_to_num(features.values, nan=0.0)
+            return np.where(np.isnan(features.values), 0.0, features.values)
         return normalize_by_query(features.index.starts, features.values, self.normalize)
 
     def _align_prior(self, names: tuple[str, ...]) -> WeightPrior:

@@ -76,7 +76,7 @@ class FeatureShards:
                 self.names = features.names
                 self.mean, self.squares = np.zeros(len(self.names)), np.zeros(len(self.names))
             Features.require(features, self.names, self.model.name)
-        if shards is self.train and self.model.standardise and len(values):
+        if shards is self.train and self.model.standardize and len(values):
             self._add_moments(values)
 
     def _add_moments(self, values: F8) -> None:

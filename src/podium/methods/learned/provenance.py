@@ -32,7 +32,7 @@ def note_queries(model: Any, labels: Iterable[Labels]) -> None:
 
 def forget_queries(model: Any) -> None:
     """Remove the records of an earlier fit."""
-    for name in ("fitted_on_", "validation_"):
+    for name in ("fitted_on_", "validation_", "tuning_"):
         model.__dict__.pop(name, None)
 
 

@@ -19,12 +19,13 @@ from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8
 from podium.learning.examples import Examples, Training
+from podium.learning.plan import Plan
 from podium.methods.base import Aggregator, Outcome
 from podium.methods.input_checks import check_features, check_forms
 from podium.methods.learned.baseline_comparison import compare_with_baseline
 from podium.methods.learned.provenance import forget_queries, note_queries
 
-__all__ = ["SupervisedAggregator"]
+__all__ = ["PlanTrainedAggregator", "SupervisedAggregator"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -122,3 +123,17 @@ class SupervisedAggregator(Aggregator):
                 f"{self.name} learns from labels and has not been fitted; call fit(preferences, labels) "
                 "or load a fitted model"
             )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PlanTrainedAggregator(SupervisedAggregator):
+    """A supervised method whose own parameters are those of a training plan: metric, rate, passes, seed."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.plan.check_metrics()
+
+    @property
+    def plan(self) -> Plan:
+        """How the weights are trained."""
+        return Plan.from_parameters(self)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.kernels import segments
+from podium.kernels.bounded_minimum import minimize_smooth
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise_model import compute_coset_distances
 from podium.learning.examples import Examples, Training
@@ -123,28 +125,17 @@ class WeightedCps(SupervisedAggregator):
         self.theta_: dict[Id, float] = dict(zip(self.experts_, theta.tolist(), strict=True))
 
     def _minimize_loss(self, choices: StageChoices, progress: Progress) -> F8:
-        from scipy.optimize import minimize
-
-        done = 0
-
-        def report_progress(_: Any) -> None:
-            nonlocal done
-            done += 1
-            progress(done, self.max_iterations, "learning")
-
-        width = choices.values.shape[1]
-        solution = minimize(
-            choices.compute_loss,
-            np.zeros(width),
-            args=(self.l2,),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0 if self.positive else None, None)] * width,
-            callback=report_progress,
-            options={"maxiter": self.max_iterations, "ftol": 1e-13, "gtol": 1e-8, "maxfun": 10**9},
+        minimum = minimize_smooth(
+            functools.partial(choices.compute_loss, l2=self.l2),
+            np.zeros(choices.values.shape[1]),
+            nonnegative=self.positive,
+            steps=self.max_iterations,
+            value_tolerance=1e-13,
+            slope_tolerance=1e-8,
+            on_step=lambda done: progress(done, self.max_iterations, "learning"),
         )
-        self.converged_, self.iterations_ = bool(solution.status == 0), int(solution.nit)
-        return np.asarray(solution.x, np.float64)
+        self.converged_, self.iterations_ = minimum.converged, minimum.steps
+        return minimum.x
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return stage_costs(preferences, self.distance)

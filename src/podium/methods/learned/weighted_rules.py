@@ -24,7 +24,6 @@ from podium.learning.plan import (
     LearningRate,
     Passes,
     Penalty,
-    Plan,
     ScorerSettings,
     Seed,
     TargetMetric,
@@ -33,7 +32,7 @@ from podium.methods.base import ALL_FORMS, LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost
 from podium.methods.input_checks import match_experts
 from podium.methods.kemeny import ExactLimit, Kemeny, NodeLimit, Solver
-from podium.methods.learned.supervised_method import SupervisedAggregator
+from podium.methods.learned.supervised_method import PlanTrainedAggregator
 from podium.methods.majority import Copeland
 from podium.methods.positional import Borda, ReciprocalRankFusion
 from podium.metrics.base import measure, parse
@@ -60,7 +59,7 @@ def select_weights(learned: Mapping[Id, float], codes: I8) -> F8:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class WeightedRule(SupervisedAggregator):
+class WeightedRule(PlanTrainedAggregator):
     """An additive rule with learned weights. They start equal, stay nonnegative, and end with mean 1."""
 
     metric: TargetMetric = "ndcg:exp"
@@ -69,15 +68,6 @@ class WeightedRule(SupervisedAggregator):
     passes: Passes = 50
     l2: Penalty = 0.0
     seed: Seed = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.plan.check_metrics()
-
-    @property
-    def plan(self) -> Plan:
-        """How the weights are trained."""
-        return Plan.from_parameters(self)
 
     @abstractmethod
     def _make_rule(self) -> Aggregator:
@@ -167,7 +157,7 @@ class WeightedRrf(WeightedRule):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class WeightedKemeny(SupervisedAggregator):
+class WeightedKemeny(PlanTrainedAggregator):
     """Kemeny's rule with every expert weighted by its agreement with the training labels.
 
     `agreement="tau"`: the number of pairs of labeled items in the order of the grades minus those against it,
@@ -283,10 +273,10 @@ def _mean_ndcg(training: Training) -> F8:
         order = np.lexsort((-np.arange(len(rows)), -scores, labels.index.query_of_slot))
         place = np.empty(len(rows))
         place[order] = np.arange(len(rows))
-        silent = one.unranked_slots(np.ones(1, np.bool_))
-        spoken = np.ones(len(rows), np.bool_) if silent is None else ~silent[rows]
+        unranked = one.unranked_slots(np.ones(1, np.bool_))
+        has_rank = np.ones(len(rows), np.bool_) if unranked is None else ~unranked[rows]
         is_covered = np.zeros(len(labels.index), np.bool_)
-        is_covered[labels.index.query_of_slot[spoken]] = True
+        is_covered[labels.index.query_of_slot[has_rank]] = True
         which = np.flatnonzero(useful & is_covered)
         values = measure([parse("ndcg:exp")], Consensus.from_scores(labels.index, -place), labels, which)[0]
         weight = examples.weight[which]

@@ -8,12 +8,12 @@ its name as `LIBRARY`; it is then known everywhere by its name.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podium.core.errors import ParameterError
+from podium.core.optional import check_package
 from podium.core.params import suggest_names
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ def find_engine(name: str) -> Engine:
     if name not in list_engines():
         raise ParameterError(f"unknown engine {name!r}; {suggest_names(name, list_engines())}")
     module = importlib.import_module(f"{__name__}.{name}{SUFFIX}")
-    library = getattr(module, "LIBRARY", None)
-    if library is not None and importlib.util.find_spec(library) is None:
-        raise ParameterError(
-            f"the engine {name} needs {library}, which is not installed; pip install 'podium-rank[{name}]'"
-        )
+    if library := getattr(module, "LIBRARY", None):
+        check_package(library, extra=name, user=f"the engine {name} needs")
     engine: Engine = module.run
     return engine

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import ParameterError, PodiumError
+from podium.core.optional import require_module
 from podium.kernels.dispatch import count_threads
 from podium.storage.shards import Shard
 
@@ -77,7 +78,7 @@ def _exit_with_parent() -> None:
 
 def configure_worker() -> None:
     """One thread per worker, because there is one worker per core; and keep freed memory."""
-    import pyarrow as pa
+    pa = require_module("pyarrow")
 
     os.environ["PODIUM_THREADS"] = "1"
     pa.set_cpu_count(1)

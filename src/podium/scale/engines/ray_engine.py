@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from podium.core.optional import require_module
 from podium.scale.engines.local_engine import configure_worker
 from podium.storage.shards import Shard
 
@@ -23,10 +24,10 @@ def run(
     work: Work, shards: Sequence[Shard], *, workers: int | None = None, address: str | None = None
 ) -> Iterator[Any]:
     """Process the shards on a Ray cluster, or on one started for this job."""
-    import ray
+    ray = require_module("ray")
 
-    begun = not ray.is_initialized()
-    if begun:
+    is_own_session = not ray.is_initialized()
+    if is_own_session:
         own: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
         ray.init(address=address, log_to_driver=False, **own)
     try:
@@ -38,7 +39,7 @@ def run(
         for row in done.iter_rows():
             yield pickle.loads(row["result"])  # safe: the bytes come from Podium's own worker
     finally:
-        if begun:
+        if is_own_session:
             ray.shutdown()
 
 

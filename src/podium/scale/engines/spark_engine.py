@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from podium.core.optional import require_module
 from podium.scale.engines.local_engine import configure_worker
 from podium.storage.shards import Shard
 
@@ -22,10 +23,9 @@ def run(
     work: Work, shards: Sequence[Shard], *, workers: int | None = None, address: str | None = None
 ) -> Iterator[Any]:
     """Process the shards in the active Spark session, or in one started here (`address`: its master)."""
-    from pyspark.sql import SparkSession
-
+    SparkSession = require_module("pyspark.sql").SparkSession
     session = SparkSession.getActiveSession()
-    begun = session is None
+    is_own_session = session is None
     if session is None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         master = address or f"local[{workers or '*'},4]"  # 4: maximum attempts per task
@@ -35,7 +35,7 @@ def run(
         given = session.sparkContext.parallelize(list(map(tuple, shards)), len(shards))
         yield from given.map(_SparkStep(work)).collect()
     finally:
-        if begun:
+        if is_own_session:
             session.stop()
 
 

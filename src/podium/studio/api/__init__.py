@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from podium.core.errors import NotFittedError, PodiumError
 from podium.studio.api import docs_page, openapi_schema
 from podium.studio.api.computation_pool import ComputationPool
-from podium.studio.api.service_routes import build_json_response, router
+from podium.studio.api.service_routes import PlainRoute, build_json_response, router
 from podium.studio.limits import TooLarge
-from podium.studio.middleware import SERVICE, error_document
+from podium.studio.middleware import SERVICE, Endpoint, error_document
 from podium.studio.security import RequestRefused
 
-__all__ = ["install_service", "respond_error"]
+__all__ = ["build_endpoints", "install_service", "respond_error"]
 
 
 def install_service(app: FastAPI) -> None:
@@ -31,6 +32,16 @@ def install_service(app: FastAPI) -> None:
     for kind in (ArithmeticError, np.linalg.LinAlgError):
         app.add_exception_handler(kind, _answer_arithmetic_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
+
+
+def build_endpoints(app: FastAPI) -> dict[tuple[str, str], Endpoint]:
+    """The computations by method and path, each with the error handlers of the application, for the middleware."""
+    routes = [
+        route for route in router.routes if isinstance(route, PlainRoute) and "POST" in (route.methods or ())
+    ]
+    return {
+        ("POST", route.path): ExceptionMiddleware(route.answer, app.exception_handlers) for route in routes
+    }
 
 
 def respond_error(_request: Request, error: PodiumError) -> Response:

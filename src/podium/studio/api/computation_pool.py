@@ -23,7 +23,7 @@ T = TypeVar("T")
 class ComputationPool:
     """Runs at most `workers` computations at once; others wait, and waiting counts toward the timeout.
 
-    Computations cannot be cancelled: after the timeout the client gets 504 and the worker slot stays occupied
+    Computations cannot be canceled: after the timeout the client gets 504 and the worker slot stays occupied
     until the computation finishes, so there are never more threads than slots.
     """
 
@@ -33,14 +33,14 @@ class ComputationPool:
 
     async def run(self, work: Callable[[], T]) -> tuple[T, list[str]]:
         """Run `work` in a thread; return its result and the warnings it raised."""
-        seconds, begun = self._limits.seconds, False
+        seconds, has_started = self._limits.seconds, False
         try:
             async with asyncio.timeout(seconds):
                 await self._places.acquire()
-                begun = True
+                has_started = True
                 return await asyncio.shield(self._start(work))
         except TimeoutError:
-            if begun:
+            if has_started:
                 raise RequestRefused(
                     504,
                     f"the computation takes longer than {seconds:g} seconds",

@@ -8,10 +8,11 @@ from typing import Any
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
+from msgspec.json import encode
 from pydantic import BaseModel
-from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from podium.core.version import __version__
 from podium.studio.api import answer_models, compute_answers, fuse_answers, request_models
@@ -33,13 +34,19 @@ class PlainRoute(APIRoute):
         """The function itself."""
         return self.endpoint
 
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request whose method and path are those of this route."""
+        scope["route"] = self
+        response = await self.endpoint(Request(scope, receive))
+        await response(scope, receive, send)
+
 
 router = APIRouter(route_class=PlainRoute)
 
 
 def build_json_response(document: Any, status: int = 200) -> Response:
     """A JSON response; non-finite numbers become null."""
-    return Response(to_json(document, inf_nan_mode="null"), status, media_type="application/json")
+    return Response(encode(document), status, media_type="application/json")
 
 
 def _finish_answer(document: dict[str, Any], warned: list[str], begin: float) -> Response:

@@ -38,7 +38,7 @@ def build_experts_view(c: ViewContext) -> View:
     else:
         document = diagnosis.to_dict()
         head, rows = tabulate_rows(diagnosis.rows)
-    more = {"told": bool(weights)}
+    more = {"has_weights": bool(weights)}
     return View("Experts", document, head, rows, [*blocks, *weights], "experts.html", more)
 
 

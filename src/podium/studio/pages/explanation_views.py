@@ -30,7 +30,7 @@ SHOWN = 50  # ranks on the page
 def _parse_factors(c: ViewContext, experts: Ids) -> dict[Id, float]:
     """The expert weights in the URL; 1 by default."""
     factors: dict[Id, float] = {}
-    for name, text in c.asked:
+    for name, text in c.parameters:
         if not name.startswith(MARK) or not text.strip():
             continue
         expert = resolve_id(name.removeprefix(MARK), experts, "expert")

@@ -145,7 +145,7 @@ def show_picture(request: Request, project: str, view: str, figure: str, plot: i
     if build is None:
         raise RecordNotFound("page not found")
     c = _build_context(request, project, patient=True)
-    state = tuple((k, v) for k, v in c.asked if k != "plot")
+    state = tuple((k, v) for k, v in c.parameters if k != "plot")
     key = ("figure", c.data.fingerprint, project, view, figure, plot, state, len(c.models()))
     text = c.work.picture(key, lambda: _draw_figure(build(c), figure, plot))
     return Response(text, media_type="application/json" if plot else "image/svg+xml", headers=FRESH | ALONE)

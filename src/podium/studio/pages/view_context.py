@@ -56,24 +56,24 @@ class View:
 
 @dataclass(frozen=True)
 class ViewContext:
-    """One request for a view of a project. `asked` is the state in the URL."""
+    """One request for a view of a project. `parameters` are those of the URL."""
 
     work: Workspace
     project: Project
     data: ProjectData
-    asked: Sequence[tuple[str, str]]
+    parameters: Sequence[tuple[str, str]]
     patient: bool = True  # wait up to the request timeout
 
     # -- state in the URL --------------------------------------------------------------------------------------
 
     def get_value(self, name: str, default: str = "") -> str:
         """The last value of a URL parameter."""
-        values = [v for k, v in self.asked if k == name and v.strip()]
+        values = [v for k, v in self.parameters if k == name and v.strip()]
         return values[-1].strip() if values else default
 
     def get_values(self, name: str) -> list[str]:
         """All distinct values of a URL parameter."""
-        return list(dict.fromkeys(v.strip() for k, v in self.asked if k == name and v.strip()))
+        return list(dict.fromkeys(v.strip() for k, v in self.parameters if k == name and v.strip()))
 
     def get_whole_number(self, name: str, default: int, low: int, high: int) -> int:
         """An integer parameter between two bounds."""

@@ -2,64 +2,64 @@
 "use strict";
 document.documentElement.classList.add("scripted");
 
-const said = document.getElementById("told");
+const statusLine = document.getElementById("status");
 
-function cell(row, text, name) {
-  const made = row.insertCell();
-  made.textContent = text;
-  if (name) made.className = name;
-  return made;
+function addCell(row, text, name) {
+  const cell = row.insertCell();
+  cell.textContent = text;
+  if (name) cell.className = name;
+  return cell;
 }
 
 // -- weights ---------------------------------------------------------------------------------------------------
 const form = document.getElementById("why");
 const sliders = form ? [...form.querySelectorAll("input[type=range]")] : [];
 let timer = 0;
-let asked = 0;
+let latestRequest = 0;
 
-function state() {
-  const found = new URLSearchParams();
+function readState() {
+  const state = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
-    if (value !== "" && !(name.startsWith("w:") && Number(value) === 1)) found.append(name, value);
+    if (value !== "" && !(name.startsWith("w:") && Number(value) === 1)) state.append(name, value);
   }
-  return found;
+  return state;
 }
 
-function ranked(found) {
+function showRanking(ranking) {
   const body = document.querySelector("#places tbody");
   const here = form.elements.namedItem("item").value;
   body.replaceChildren();
-  for (const r of found.rows) {
+  for (const r of ranking.rows) {
     const row = body.insertRow();
     if (String(r.item) === here) row.classList.add("here");
     if (r.before > r.rank) row.classList.add("up");
     if (r.before < r.rank) row.classList.add("down");
-    cell(row, r.rank, "right");
+    addCell(row, r.rank, "right");
     const link = document.createElement("a");
     link.href = r.why;
     link.textContent = r.item;
-    cell(row, "").append(link);
-    cell(row, r.score === null ? "" : r.score.toFixed(4), "right");
-    cell(row, r.label === null ? "" : r.label, "right");
-    cell(row, r.before === r.rank ? "" : r.before, "right");
+    addCell(row, "").append(link);
+    addCell(row, r.score === null ? "" : r.score.toFixed(4), "right");
+    addCell(row, r.label === null ? "" : r.label, "right");
+    addCell(row, r.before === r.rank ? "" : r.before, "right");
   }
-  said.textContent = found.text;
+  statusLine.textContent = ranking.text;
 }
 
 async function rerank() {
-  const number = ++asked;
-  const where = state();
+  const number = ++latestRequest;
+  const where = readState();
   try {
     const answer = await fetch(`${form.dataset.rank}?${where}`);
-    const found = await answer.json();
-    if (number !== asked) return;
-    if (found.error) { said.textContent = found.error.message; return; }
-    ranked(found);
+    const ranking = await answer.json();
+    if (number !== latestRequest) return;
+    if (ranking.error) { statusLine.textContent = ranking.error.message; return; }
+    showRanking(ranking);
     document.getElementById("old").hidden = false;
     history.replaceState(null, "", `?${where}`);
     for (const link of document.querySelectorAll("a[data-export]")) link.search = where;
   } catch {
-    if (number === asked) said.textContent = "The server does not respond; the ranking is unchanged.";
+    if (number === latestRequest) statusLine.textContent = "The server does not respond; the ranking is unchanged.";
   }
 }
 
@@ -73,7 +73,7 @@ for (const slider of sliders) {
 if (form) {
   form.addEventListener("submit", (event) => {  // omit weights of 1 from the URL
     event.preventDefault();
-    location.search = state();
+    location.search = readState();
   });
   const reset = document.getElementById("reset");
   if (reset) {
@@ -91,36 +91,53 @@ if (form) {
 // -- jobs ------------------------------------------------------------------------------------------------------
 const table = document.querySelector("table[data-poll]");
 
-async function watch() {
+async function pollJobs() {
   let running = true;
   try {
-    const found = await (await fetch(table.dataset.poll)).json();
-    for (const job of found.jobs) {
+    const answer = await (await fetch(table.dataset.poll)).json();
+    for (const job of answer.jobs) {
       const row = table.querySelector(`tr[data-job="${job.job}"]`);
       if (!row) continue;
       row.querySelector(".state").textContent = job.state;
       row.querySelector(".words").textContent = job.words;
       row.querySelector("progress").value = job.share;
     }
-    running = found.running;
+    running = answer.running;
   } catch { /* the server may be restarting */ }
-  if (running) setTimeout(watch, 1000);
+  if (running) setTimeout(pollJobs, 1000);
   else location.reload();
 }
-if (table) setTimeout(watch, 700);
+if (table) setTimeout(pollJobs, 700);
 
-// -- pictures --------------------------------------------------------------------------------------------------
+// -- charts ----------------------------------------------------------------------------------------------------
 for (const button of document.querySelectorAll("button[data-plot]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     button.disabled = true;
     const [, answer] = await Promise.all([import("/static/plots.js"), fetch(button.dataset.plot)]);
     const holder = button.closest("figure").querySelector(".picture");
-    const drawn = document.createElement("div");
-    await window.vegaEmbed(drawn, await answer.json(), {
+    const chart = document.createElement("div");
+    await window.vegaEmbed(chart, await answer.json(), {
       actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true },
     });
-    holder.replaceChildren(drawn);
+    holder.replaceChildren(chart);
     button.remove();
+  });
+}
+
+// -- copying ---------------------------------------------------------------------------------------------------
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  const source = document.getElementById(button.dataset.copy);
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const told = document.getElementById("copied");
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      told.textContent = "Copied.";
+    } catch {
+      // without a secure connection a page may not write to the clipboard
+      getSelection().selectAllChildren(source);
+      told.textContent = "Selected; press Ctrl+C to copy it.";
+    }
   });
 }

@@ -1,1 +1,0 @@
-"""Compiled kernels: plain loops under numba, loaded only for large inputs."""

@@ -1,0 +1,47 @@
+"""Distribution functions and quantiles of the normal, Student's t, beta, gamma and Poisson
+distributions.
+
+Numbers or arrays of any shape; the arguments of functions of two are broadcast.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from podium._core import distributions as core
+
+__all__ = [
+    "beta_quantile",
+    "gamma_quantile",
+    "log_gamma",
+    "logistic",
+    "normal_cdf",
+    "normal_log_cdf",
+    "normal_quantile",
+    "poisson_cdf",
+    "scaled_erfc",
+    "student_cdf",
+    "student_quantile",
+]
+
+beta_quantile = core.beta_quantile
+gamma_quantile = core.gamma_quantile
+log_gamma = core.log_gamma
+normal_cdf = core.normal_cdf
+normal_log_cdf = core.normal_log_cdf
+normal_quantile = core.normal_quantile
+poisson_cdf = core.poisson_cdf
+scaled_erfc = core.scaled_erfc
+student_cdf = core.student_cdf
+student_quantile = core.student_quantile
+
+
+def logistic(x: Any) -> Any:
+    """1 / (1 + exp(-x)), without overflow.
+
+    >>> logistic([0.0, -1000.0]).tolist()
+    [0.5, 0.0]
+    """
+    return 0.5 * (1.0 + np.tanh(0.5 * np.asarray(x, np.float64)))

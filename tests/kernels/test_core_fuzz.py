@@ -1,0 +1,102 @@
+"""Compiled kernels against their numpy references on random inputs of 0 to 5,000 rows."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from podium.kernels import grouping, majority, ordering, pairwise_votes, segments
+from reference import array_kernels as arrays
+from reference import array_majority as matrices
+from reference.fuzz_inputs import sample_scores, sample_size, sample_starts, sample_votes
+
+
+def assert_equal_bits(found, expected):
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, two)
+        assert np.asarray(one).tobytes() == np.asarray(two).tobytes()
+
+
+def test_rank_order(random):
+    rows = sample_size(random)
+    starts, scores = sample_starts(random, rows), sample_scores(random, rows)
+    key = random.permutation(rows).astype(np.int32) if random.random() < 0.5 else None
+    magnitude = random.choice([0.0, 1e3])
+    found = ordering.rank_order(scores, starts, key, magnitude=magnitude)
+    assert_equal_bits(found, arrays.rank_order(scores, starts, key, magnitude=magnitude))
+
+
+def test_sums_and_statistics_of_lists(random):
+    rows, slots = sample_size(random), int(random.integers(1, 300))
+    starts = sample_starts(random, rows)
+    lists = len(starts) - 1
+    query_starts = np.unique(np.append(random.integers(0, lists + 1, 3), [0, lists]))
+    # the items of a query are its own, as threads write to separate slots
+    query = np.repeat(np.arange(len(query_starts) - 1), np.diff(starts[query_starts]))
+    item = (query * slots + random.integers(0, slots, rows)).astype(np.int32)
+    total = slots * (len(query_starts) - 1)
+    rank = random.integers(0, 50, rows).astype(np.int32)
+    points, base, slope, value = (random.normal(size=n) for n in (50, lists, lists, rows))
+    found = segments.sum_points(query_starts, starts, item, rank, points, base, total)
+    assert_equal_bits([found], [arrays.sum_points(starts, item, rank, points, base, total)])
+    for given in (value, None):
+        found = segments.sum_affine(query_starts, starts, item, given, base, slope, total)
+        assert_equal_bits([found], [arrays.sum_affine(starts, item, given, base, slope, total)])
+    assert_equal_bits(
+        segments.compute_list_statistics(starts, value), arrays.compute_list_statistics(starts, value)
+    )
+
+
+def test_ranks_and_repeats_in_lists(random):
+    rows = sample_size(random)
+    starts = sample_starts(random, rows)
+    group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    rank = random.integers(1, 20, rows).astype(np.int32)
+    rank = rank[np.lexsort((rank, group))]
+    assert_equal_bits([segments.fractional_ranks(starts, rank)], [arrays.fractional_ranks(starts, rank)])
+    if rows:
+        slot = random.integers(0, random.choice([30, 10**6]), rows)
+        assert segments.find_first_repeat(group, slot) == arrays.find_first_repeat(group, slot)
+
+
+def test_number_pairs(random):
+    rows, groups, width = (
+        sample_size(random),
+        int(random.integers(1, 30)),
+        int(random.choice([3, 100, 10_000])),
+    )
+    group, value = random.integers(0, groups, rows), random.integers(0, width, rows)
+    if random.random() < 0.5:
+        group = np.sort(group)
+    found = grouping.number_pairs(group, value, groups, width)
+    assert_equal_bits(found, arrays.number_pairs(group, value, groups, width))
+
+
+def test_vote_matrix(random):
+    votes = sample_votes(random)
+    for q in range(len(votes.slots) - 1):
+        found = pairwise_votes.compute_vote_matrix(votes, q)
+        assert_equal_bits([found], [matrices.compute_vote_matrix(votes, q)])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("condorcet", ()),
+        ("copeland", ()),
+        ("greedy", ()),
+        ("schulze", (True,)),
+        ("schulze", (False,)),
+        ("ranked_pairs", ()),
+    ],
+)
+def test_orders_by_majority(random, name, options):
+    votes = sample_votes(random)
+    found = majority.score_by_majority(getattr(majority, name), votes, 0.0, *options)
+    for q, (a, b) in enumerate(itertools.pairwise(votes.slots)):
+        if a < b:
+            table = matrices.compute_vote_matrix(votes, q)
+            assert found[a:b].tolist() == getattr(matrices, name)(table, *options).tolist()
+            assert found[a:b].tolist() == getattr(majority, name)(table, *options).tolist()
