@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("podium", deadline=None)  # machines are shared: no test is about time
+# machines are shared: no test is about time; the same examples in every run, others with PODIUM_RANDOM_EXAMPLES=1
+RANDOM_EXAMPLES = os.environ.get("PODIUM_RANDOM_EXAMPLES") == "1"
+settings.register_profile("podium", deadline=None, derandomize=not RANDOM_EXAMPLES, database=None)
 settings.load_profile("podium")
 
 ROOT = Path(__file__).resolve().parent.parent

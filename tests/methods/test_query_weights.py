@@ -77,8 +77,9 @@ def test_min_max_points_are_combsum():
     assert flat.scores == pytest.approx(make("combsum").aggregate(p).scores, rel=1e-9, abs=1e-12)
 
 
-def test_sharpness_of_zero_is_rrf():
-    p = sample_rows(next(iter(AgreementWeightedFusion.tags.accepts)), 1).to_preferences()
+@pytest.mark.parametrize("form", sorted(AgreementWeightedFusion.tags.accepts))
+def test_sharpness_of_zero_is_rrf(form):
+    p = sample_rows(form, 1).to_preferences()
     found, plain = AgreementWeightedFusion(sharpness=0).aggregate(p), make("rrf").aggregate(p)
     assert found.order.tolist() == plain.order.tolist()
     assert found.scores == pytest.approx(plain.scores, rel=1e-12)

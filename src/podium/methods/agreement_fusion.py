@@ -86,8 +86,11 @@ class AgreementWeightedFusion(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         list_weight = self._compute_list_weights(preferences, weights)
+        outcome = build_outcome(preferences, self.points, self.k, list_weight)
+        if self.points == "rrf":
+            return outcome  # points by rank are positive: an item nobody lists has 0 and is last
         listing = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
-        return replace(build_outcome(preferences, self.points, self.k, list_weight), absent=listing == 0)
+        return replace(outcome, absent=listing == 0)
 
     def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
         lists, experts = one.lists, one.experts
