@@ -77,7 +77,7 @@ def test_min_max_points_are_combsum():
     assert flat.scores == pytest.approx(make("combsum").aggregate(p).scores, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("form", sorted(AgreementWeightedFusion.tags.accepts))
+@pytest.mark.parametrize("form", sorted(AgreementWeightedFusion.tags.accepts, key=str))
 def test_sharpness_of_zero_is_rrf(form):
     p = sample_rows(form, 1).to_preferences()
     found, plain = AgreementWeightedFusion(sharpness=0).aggregate(p), make("rrf").aggregate(p)

@@ -32,7 +32,7 @@ from podium.methods.base import ALL_FORMS, LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost
 from podium.methods.input_checks import match_experts
 from podium.methods.kemeny import ExactLimit, Kemeny, NodeLimit, Solver
-from podium.methods.learned.supervised_method import PlanTrainedAggregator
+from podium.methods.learned.supervised_method import PlanTrainedAggregator, SupervisedAggregator
 from podium.methods.majority import Copeland
 from podium.methods.positional import Borda, ReciprocalRankFusion
 from podium.metrics.base import measure, parse
@@ -157,7 +157,7 @@ class WeightedRrf(WeightedRule):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class WeightedKemeny(PlanTrainedAggregator):
+class WeightedKemeny(SupervisedAggregator):
     """Kemeny's rule with every expert weighted by its agreement with the training labels.
 
     `agreement="tau"`: the number of pairs of labeled items in the order of the grades minus those against it,
