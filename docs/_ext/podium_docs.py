@@ -233,6 +233,7 @@ class Engine(Written):
                 ("Equal results", stated.ties),
                 ("Precision", stated.precision),
                 ("Lists are cut by", stated.depth),
+                ("Fewest lists", str(stated.fewest_lists)),
                 ("Most lists", str(stated.most_lists or "any number")),
                 ("Compared with", stated.verified),
             ]

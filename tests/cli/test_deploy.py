@@ -122,6 +122,7 @@ def test_a_refusal_says_what_the_nearest_form_costs(files):
     [
         (("rrf", "--to", "solr"), "no engine is called 'solr'; known: clickhouse, duckdb"),
         (("rrf", "--to", "qdrant"), "rrf does not name its experts; name them with --experts"),
+        (("condorcet", "--to", "qdrant"), "Qdrant has no form of condorcet; the nearest form is qdrant_rrf"),
         (("rrf", "--to", "qdrant", "--check"), "--check needs runs"),
         (("rrf", "--to", "qdrant", "--cost"), "--cost needs runs"),
         (("rrf", "--to", "sqlite", "--on", "sqlite:///:memory:"), "--on needs runs"),

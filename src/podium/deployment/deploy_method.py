@@ -21,7 +21,7 @@ from podium.evaluate.comparison import compare
 from podium.evaluate.comparison_result import ComparisonRow
 from podium.methods.base import Aggregator, make
 from podium.methods.dialects.fusion_engine import EngineForm, FusionEngine, format_weights
-from podium.methods.dialects.textbook import read_textbook
+from podium.methods.dialects.textbook import Rewriting, read_textbook
 from podium.metrics.base import MetricSpec
 
 __all__ = ["Deployment", "deploy"]
@@ -151,7 +151,14 @@ def deploy(
     engine: type[FusionEngine] = registry.engines.get(to)
     if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
         raise ParameterError(f"depth is {depth!r}; accepted: whole numbers from 1")
-    form = engine().translate(made, resolve_experts(made, experts))
+    names = resolve_experts(made, experts, engine().rewrite_method(made))
+    form = engine().translate(made, names)
+    count, dialect = len(form.sources), getattr(form.method, "dialect", None)
+    if dialect is not None and (limit := dialect.describe_list_limit(count)):
+        have = format_count(count, "expert has", "experts have")
+        raise ParameterError(
+            f"{engine.title} fuses {limit} with {form.method.name}, and {have} a weight above 0"
+        )
     if form.reason and not nearest:
         raise ParameterError(
             f"{form.reason}; the nearest form is {form.describe()}: accept it with ",
@@ -166,12 +173,21 @@ def deploy(
     return Deployment(engine, made, form, depth, tuple(notes))
 
 
-def resolve_experts(method: Aggregator, experts: Mapping[Id, str] | Sequence[Id] | None) -> dict[Id, str]:
+def resolve_experts(
+    method: Aggregator, experts: Mapping[Id, str] | Sequence[Id] | None, rewriting: Rewriting
+) -> dict[Id, str]:
     """The name of each expert in the engine; the experts must be those of the weights."""
     rule = read_textbook(method)
     weights = method.weights if rule is None else rule.weights
     known = list(weights) if isinstance(weights, Mapping) else None
     if experts is None:
+        if known is None and rewriting.reason:
+            raise ParameterError(
+                f"{rewriting.reason}; the nearest form is {rewriting.method!r}: name the experts with ",
+                Option("experts", of="setting"),
+                " and accept it with ",
+                Option("nearest", True, of="setting"),
+            )
         if known is None:
             raise ParameterError(
                 f"{method.name} does not name its experts; name them with ", Option("experts", of="setting")

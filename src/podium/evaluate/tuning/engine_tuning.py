@@ -9,10 +9,12 @@ import numpy as np
 from podium.core import registry
 from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
+from podium.core.text import format_count
 from podium.data.ids import Id
 from podium.evaluate.evaluation import mean_of
 from podium.evaluate.tuning.score_table import TuningTask, measure_method
 from podium.methods.base import Aggregator, make
+from podium.methods.dialects.dialect import Dialect
 
 __all__ = ["describe_rounding", "round_for_engine", "select_engine_methods"]
 
@@ -32,11 +34,10 @@ def select_engine_methods(
         made = make(spec)
         if made.name not in own:
             raise ParameterError(f"{cls.title} does not compute {made.name}; {suggest_names(made.name, own)}")
-        most = getattr(getattr(made, "dialect", None), "most_lists", None)
-        if most is not None and experts > most:
-            raise ParameterError(
-                f"{cls.title} fuses at most {most} lists, and the input has {experts} experts; keep fewer experts"
-            )
+        dialect: Dialect | None = getattr(made, "dialect", None)
+        if dialect is not None and (limit := dialect.describe_list_limit(experts)):
+            have = format_count(experts, "expert")
+            raise ParameterError(f"{cls.title} fuses {limit} with {made.name}, and the input has {have}")
     return chosen
 
 

@@ -53,6 +53,7 @@ class Dialect:
     ties: str = "in the engine's internal order"  # items with equal results
     precision: Precision = "single"
     depth: str = ""  # the setting that cuts each list before it is fused
+    fewest_lists: int = 1
     most_lists: int | None = None
     verified: str = ""  # the component that the formula was compared with
 
@@ -60,6 +61,12 @@ class Dialect:
     def tolerance(self) -> float:
         """Relative difference below which two scores are equal in the engine's precision."""
         return TOLERANCES[self.precision]
+
+    def describe_list_limit(self, count: int) -> str:
+        """The limit that `count` lists break, such as "at most 5 lists"; empty if they break none."""
+        if count < self.fewest_lists:
+            return f"at least {self.fewest_lists} lists"
+        return f"at most {self.most_lists} lists" if self.most_lists and count > self.most_lists else ""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from podium.core import registry
-from podium.core.errors import ParameterError
 from podium.data.ids import Id
 from podium.methods.base import Aggregator
 from podium.methods.dialects.dialect import Dialect, WeightRule
@@ -137,32 +136,29 @@ class FusionEngine(ABC):
     def write_config(self, form: EngineForm, depth: int) -> str:
         """The configuration, without a header."""
 
+    def rewrite_method(self, method: Aggregator) -> Rewriting:
+        """The engine's method for any method, whatever the weights; with the reason where it is not exact."""
+        if method.tags.dialect and self._get_dialect(method).engine == self.name:
+            return Rewriting(_drop_weights(method))
+        rule = read_textbook(method)
+        if rule is None:
+            return Rewriting(
+                registry.aggregators.get(self.first)(), f"{self.title} has no form of {method.name}"
+            )
+        rewriting = self.rewrite(rule)
+        return replace(rewriting, from_textbook=True, reason=rule.reason or rewriting.reason)
+
     def translate(self, method: Aggregator, names: Mapping[Id, str]) -> EngineForm:
         """The method in the engine's terms, exact where possible, otherwise the nearest form and the reason.
 
         `names` gives each expert its name in the engine. Experts of weight 0 are left out.
         """
-        rule = read_textbook(method)
-        if method.tags.dialect and self._get_dialect(method).engine == self.name:
-            rewriting = Rewriting(_drop_weights(method))
-        elif rule is None:
-            rewriting = Rewriting(
-                registry.aggregators.get(self.first)(), f"{self.title} has no form of {method.name}"
-            )
-        else:
-            rewriting = self.rewrite(rule)
-            rewriting = replace(rewriting, from_textbook=True, reason=rule.reason or rewriting.reason)
+        rule, rewriting = read_textbook(method), self.rewrite_method(method)
         given = method.weights if rule is None or not rewriting.from_textbook else rule.weights
         experts = list(names)
         weights = [1.0] * len(experts) if given is None else weights_for(given, experts, method.name).tolist()
         kept = {e: w for e, w in zip(experts, weights, strict=True) if w > 0}
         notes = tuple(f"{e} has weight 0 and is left out" for e in experts if e not in kept)
-        dialect = getattr(rewriting.method, "dialect", None)
-        if dialect is not None and dialect.most_lists is not None and len(kept) > dialect.most_lists:
-            raise ParameterError(
-                f"{self.title} fuses at most {dialect.most_lists} lists with {rewriting.method.name}, and {len(kept)} "
-                "experts have a weight above 0; keep fewer experts"
-            )
         left_out = set(experts) - set(kept)
         rewriting = replace(rewriting, method=_drop_rules(rewriting.method, left_out))
         form = self._place_weights(rewriting, kept, names)

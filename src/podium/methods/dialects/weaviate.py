@@ -39,6 +39,7 @@ class WeaviateRankedFusion(RankDialect):
         weights="alpha",
         ties=TIES,
         depth="limit",
+        fewest_lists=2,
         most_lists=2,
         verified=VERIFIED,
     )
@@ -69,6 +70,7 @@ class WeaviateRelativeScoreFusion(ScoreDialect):
         flat="1",
         ties=TIES,
         depth="limit",
+        fewest_lists=2,
         most_lists=2,
         verified=VERIFIED,
     )
@@ -94,8 +96,7 @@ class Weaviate(FusionEngine):
         return Rewriting(WeaviateRelativeScoreFusion(), reason)
 
     def write_config(self, form: EngineForm, depth: int) -> str:
-        keyword, vector = form.sources[0], form.sources[-1]
-        alpha = form.weights[-1] if len(form.sources) > 1 else 1.0
+        keyword, vector = form.sources
         fusion = "RANKED" if isinstance(form.method, WeaviateRankedFusion) else "RELATIVE_SCORE"
         return f"""from weaviate.classes.query import HybridFusion
 
@@ -107,7 +108,7 @@ def search(collection, text, vector):
         query_properties=[{keyword.name!r}],
         vector={{{vector.name!r}: vector}},
         target_vector={vector.name!r},
-        alpha={alpha!r},
+        alpha={form.weights[1]!r},
         fusion_type=HybridFusion.{fusion},
         limit={depth},
     )
