@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         RankBiasedCentroids,
         ReciprocalRankFusion,
     )
+    from podium.methods.quality_fusion import QualityWeightedFusion
     from podium.methods.rankings import Mallows, PlackettLuce
     from podium.methods.scores import (
         CombAnz,
@@ -120,6 +121,7 @@ __all__ = [
     "QdrantDbsf",
     "QdrantFormula",
     "QdrantRrf",
+    "QualityWeightedFusion",
     "QueryWeightedFusion",
     "RankBiasedCentroids",
     "RankCentrality",

@@ -1,0 +1,195 @@
+"""Expert weights from agreement over all queries, without labels; and the points by rank that suit the lists."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from podium.core.params import Choice, Range, Tune
+from podium.data.features import Features
+from podium.data.ids import Id
+from podium.data.preferences import Preferences
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.expert_agreement import (
+    QueryLists,
+    RankEvidence,
+    compute_expert_correlations,
+    estimate_expert_quality,
+    find_copies,
+    measure_rank_evidence,
+)
+from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
+from podium.methods.input_checks import check_forms
+from podium.methods.positional import Positional, RankBiasedCentroids, ReciprocalRankFusion
+
+__all__ = ["QualityWeightedFusion"]
+
+SAMPLE = 4_000_000  # cells and pairs of lists that the weights are estimated from: about a tenth of a second
+FIRST_K = 10.0  # of the first estimate, before the points by rank are chosen: between the two rules
+TOP_HEAVY = (
+    0.5  # rank counts for more than listing where it moves agreement by this share of what listing does
+)
+MOST_EXPERTS = 2_000  # compared with each other, those with the most lists; all others get the mean weight
+DOUBTFUL = 0.05  # mean quality below which the experts do not agree
+
+
+@dataclass(frozen=True, eq=False)
+class _Estimate:
+    """What the lists tell about the experts."""
+
+    rule: Positional
+    compared: I8  # codes of the experts that were compared
+    quality: F8  # of those
+    weights: F8  # of all experts
+    group: I8  # copies share a number
+    queries: int
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class QualityWeightedFusion(Aggregator):
+    """Sum of points by rank, experts weighted by how well they agree with the others over all queries.
+
+    The quality of an expert is the correlation of its lists with the weighted sum of the other experts' lists;
+    its weight is the quality, and 0 for an expert that contradicts the others. Copies of one list are no
+    evidence for each other, and n of them count as the square root of n experts. With `points="auto"` the points
+    are those of `rbc` where a high rank predicts that other experts list the item, and those of `rrf` where
+    being listed at all predicts it better. Two experts, or lists without agreement, get equal weights.
+
+    >>> from podium import Preferences
+    >>> lists = {"x": ["a", "b", "c", "d"], "y": ["a", "b", "d", "c"], "bad": ["d", "c", "b", "a"]}
+    >>> p = Preferences.from_lists({query: lists for query in range(9)})
+    >>> rule = QualityWeightedFusion().choose_rule(p)
+    >>> rule.name, rule.weights["bad"], rule.aggregate(p).ranking(0)[:2]
+    ('rbc', 0.0, ['a', 'b'])
+    """
+
+    name = "quality_weighted"
+    citation = "Podium; Wu & Crestani, SAC 2003; Soboroff, Nicholas & Cahan, SIGIR 2001"
+    tags = Tags(accepts=LIST_FORMS, per_query=False)
+    exempt = {  # noqa: RUF012 - read-only by convention, like all class attributes here
+        "doubling": "copies of an expert are recognized, and count less than twice",
+        "weight_two": "copies of an expert are recognized, and count less than twice",
+    }
+
+    points: Annotated[
+        str, Choice("auto", "rrf", "rbc"), "points by rank: those of rrf, of rbc, or by the lists"
+    ] = "auto"
+    k: Annotated[float, Range(0, 10_000), Tune(1, 200, log=True), "of the points of rrf"] = 60
+    persistence: Annotated[float, Range(0.0, 0.999999), Tune(0.5, 0.99), "of the points of rbc"] = 0.9
+
+    def choose_rule(self, preferences: Preferences) -> Positional:
+        """The rule that ranks these lists, `rrf` or `rbc` with a weight per expert; it can be saved and deployed."""
+        check_forms(self, preferences)
+        estimate = self._estimate(preferences, self.expert_weights_for(preferences.experts))
+        named = dict(zip(preferences.experts.tolist(), estimate.weights.tolist(), strict=True))
+        return replace(estimate.rule, weights=named)
+
+    def explain(
+        self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
+    ) -> dict[Id, float]:
+        """Contribution of each expert to an item's score; the weights come from all queries."""
+        return self.choose_rule(preferences).explain(preferences, query, item)
+
+    @property
+    def explains_exactly(self) -> bool:
+        """True: scores are sums over experts."""
+        return True
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        estimate = self._estimate(preferences, weights)
+        outcome = estimate.rule._scores(preferences, estimate.weights)
+        assert isinstance(outcome, Outcome)
+        return replace(
+            outcome, expert_weights=estimate.weights, notes=tuple(self._describe(preferences, estimate))
+        )
+
+    def _estimate(self, preferences: Preferences, given: F8) -> _Estimate:
+        """Quality and weights of the experts; `given` are the weights that the user set."""
+        compared = _select_experts(preferences, given)
+        sample = _sample_queries(preferences, compared)
+        rrf, rbc = ReciprocalRankFusion(k=self.k), RankBiasedCentroids(persistence=self.persistence)
+        rule: Positional = rrf if self.points == "rrf" else rbc
+        if self.points == "auto":
+            rule = ReciprocalRankFusion(k=FIRST_K)
+        evidence = None
+        while True:
+            lists = _iterate_lists(preferences, sample, compared)
+            correlation, shared, items = compute_expert_correlations(lists, rule._points, len(compared))
+            group = find_copies(correlation, shared)
+            quality = estimate_expert_quality(correlation, group, items)
+            trust = np.maximum(quality, 0.0) / np.sqrt(np.bincount(group)[group])
+            if not (trust > 0).any():
+                trust = np.ones(len(compared))
+            if self.points != "auto" or evidence is not None:
+                weights = given * trust.mean() if len(trust) else given
+                weights[compared] = given[compared] * trust
+                return _Estimate(rule, compared, quality, weights, group, len(sample))
+            evidence = measure_rank_evidence(_iterate_lists(preferences, sample, compared), trust)
+            rule = rbc if _is_top_heavy(evidence) else rrf
+
+    def _describe(self, preferences: Preferences, estimate: _Estimate) -> Iterator[str]:
+        """What was chosen, in sentences."""
+        experts = preferences.experts.tolist()
+        yield f"points of {estimate.rule!r}; quality estimated from {estimate.queries:,} queries"
+        compared = [str(experts[code]) for code in estimate.compared.tolist()]
+        ignored = [e for e, q in zip(compared, estimate.quality.tolist(), strict=True) if q <= 0]
+        if ignored and len(ignored) < len(compared):
+            yield f"contradict the other experts and have weight 0: {', '.join(ignored[:5])}" + (
+                f" and {len(ignored) - 5} more" if len(ignored) > 5 else ""
+            )
+        for code in np.flatnonzero(np.bincount(estimate.group) > 1)[:3].tolist():
+            names = [compared[e] for e in np.flatnonzero(estimate.group == code).tolist()]
+            yield f"copies of one list: {', '.join(names[:5])}" + (" ..." if len(names) > 5 else "")
+        if len(compared) > 2 and float(estimate.quality.mean()) < DOUBTFUL:
+            yield "the experts hardly agree: no order can be trusted without labels"
+
+
+def _is_top_heavy(evidence: RankEvidence) -> bool:
+    """Whether ranks say more than listing; in full lists, where every item is listed, they say all there is."""
+    if np.isnan(evidence.unlisted):
+        return True
+    by_rank, by_listing = evidence.top - evidence.tail, evidence.tail - evidence.unlisted
+    return bool(by_rank > TOP_HEAVY * max(by_listing, 0.0))
+
+
+def _select_experts(preferences: Preferences, given: F8) -> I8:
+    """Codes of the experts to compare: those with a weight and lists, the ones with the most lists if too many."""
+    counts = np.bincount(preferences.lists.expert, minlength=len(given))
+    active = np.flatnonzero((counts > 0) & (given > 0))
+    if len(active) <= MOST_EXPERTS:
+        return active
+    return np.sort(active[np.argsort(-counts[active], kind="stable")[:MOST_EXPERTS]])
+
+
+def _sample_queries(preferences: Preferences, compared: I8) -> I8:
+    """Codes of the queries to estimate from: all, or those with the smallest checksums of their ids."""
+    lists, sizes = preferences.lists, preferences.index.sizes
+    counted = np.bincount(lists.query_of_list, np.isin(lists.expert, compared), len(sizes))
+    useful = np.flatnonzero((counted > 1) & (sizes > 1))
+    cost = counted[useful] * (sizes[useful] + counted[useful])
+    if cost.sum() <= SAMPLE:
+        return useful
+    # by id rather than by place: the order of the rows does not decide
+    queries = preferences.queries
+    order = np.argsort([zlib.crc32(str(queries[code]).encode()) for code in useful.tolist()], kind="stable")
+    last = int(np.searchsorted(np.cumsum(cost[order]), SAMPLE)) + 1
+    return np.sort(useful[order[:last]])
+
+
+def _iterate_lists(preferences: Preferences, queries: I8, compared: I8) -> Iterator[QueryLists]:
+    """The lists of the compared experts, by query; the experts are numbered as in `compared`."""
+    lists, starts = preferences.lists, preferences.index.starts
+    number = np.full(len(preferences.experts), -1)
+    number[compared] = np.arange(len(compared))
+    for query in queries.tolist():
+        first, last = lists.query_starts[query], lists.query_starts[query + 1]
+        rows = slice(lists.starts[first], lists.starts[last])
+        rank = np.zeros((last - first, starts[query + 1] - starts[query]))
+        which = np.repeat(np.arange(last - first), np.diff(lists.starts[first : last + 1]))
+        rank[which, lists.item[rows] - starts[query]] = lists.rank[rows]
+        expert = number[lists.expert[first:last]]
+        yield QueryLists(expert[expert >= 0], rank[expert >= 0])
