@@ -28,7 +28,9 @@ from podium.methods.positional import Positional, RankBiasedCentroids, Reciproca
 
 __all__ = ["QualityWeightedFusion"]
 
-SAMPLE = 4_000_000  # cells and pairs of lists that the weights are estimated from: about a tenth of a second
+# what the weights are estimated from, at most: about a tenth of a second
+MOST_QUERIES = 500
+MOST_CELLS = 4_000_000  # items and lists by list
 FIRST_K = 10.0  # of the first estimate, before the points by rank are chosen: between the two rules
 TOP_HEAVY = (
     0.5  # rank counts for more than listing where it moves agreement by this share of what listing does
@@ -171,13 +173,13 @@ def _sample_queries(preferences: Preferences, compared: I8) -> I8:
     counted = np.bincount(lists.query_of_list, np.isin(lists.expert, compared), len(sizes))
     useful = np.flatnonzero((counted > 1) & (sizes > 1))
     cost = counted[useful] * (sizes[useful] + counted[useful])
-    if cost.sum() <= SAMPLE:
+    if len(useful) <= MOST_QUERIES and cost.sum() <= MOST_CELLS:
         return useful
     # by id rather than by place: the order of the rows does not decide
     queries = preferences.queries
     order = np.argsort([zlib.crc32(str(queries[code]).encode()) for code in useful.tolist()], kind="stable")
-    last = int(np.searchsorted(np.cumsum(cost[order]), SAMPLE)) + 1
-    return np.sort(useful[order[:last]])
+    last = int(np.searchsorted(np.cumsum(cost[order]), MOST_CELLS)) + 1
+    return np.sort(useful[order[: min(last, MOST_QUERIES)]])
 
 
 def _iterate_lists(preferences: Preferences, queries: I8, compared: I8) -> Iterator[QueryLists]:
