@@ -1,0 +1,176 @@
+"""Weights by estimated quality: bad experts lose theirs, copies are recognized, nothing learned means equal weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import podium.methods.quality_fusion as quality_fusion
+from podium import Preferences, QualityWeightedFusion, deploy, make
+from podium.kernels.expert_agreement import QueryLists, compute_expert_correlations, estimate_expert_quality
+from podium.methods.positional import RankBiasedCentroids, ReciprocalRankFusion
+
+ITEMS = [f"d{i:02d}" for i in range(20)]
+
+
+def simulate(noise, queries=40, *, seed=0, depth=None, **more):
+    """Experts that see the true order 0, 1, 2, ... with noise; `more` adds experts as functions of a query's lists."""
+    dice = np.random.default_rng(seed)
+    table = {}
+    for query in range(queries):
+        lists = {}
+        for expert, sd in noise.items():
+            seen = np.arange(len(ITEMS)) + dice.normal(0, sd, len(ITEMS))
+            lists[expert] = [ITEMS[i] for i in np.argsort(seen)][:depth]
+        for expert, build in more.items():
+            lists[expert] = build(lists, dice)
+        table[query] = lists
+    return Preferences.from_lists(table)
+
+
+GOOD = {"a": 3.0, "b": 4.0, "c": 5.0, "d": 4.0}
+
+
+def weights_of(preferences, **parameters):
+    return QualityWeightedFusion(**parameters).choose_rule(preferences).weights
+
+
+def test_more_accurate_experts_weigh_more():
+    weights = weights_of(simulate({"best": 2.0, "good": 5.0, "fair": 9.0, "poor": 25.0}))
+    assert weights["best"] > weights["good"] > weights["fair"] > weights["poor"]
+
+
+def test_reversed_and_random_experts_lose_their_weight():
+    p = simulate(
+        GOOD,
+        rev=lambda lists, _: lists["a"][::-1],
+        noise=lambda lists, dice: dice.permutation(ITEMS).tolist(),
+    )
+    weights = weights_of(p)
+    assert weights["rev"] == 0
+    assert weights["random"] < 0.15 * min(weights[e] for e in GOOD)
+    clean, fused = make("rbc").aggregate(p.with_experts(list(GOOD))), make("quality_weighted").aggregate(p)
+    same = [fused.ranking(q)[:3] == clean.ranking(q)[:3] for q in p.queries]
+    assert np.mean(same) > 0.6
+
+
+def test_junk_that_nobody_else_lists_does_not_count():
+    p = simulate(GOOD, junk=lambda lists, _: [f"x{i}" for i in range(20)])
+    assert weights_of(p)["junk"] == 0
+    assert all(
+        not i.startswith("x")
+        for q in p.queries
+        for i in make("quality_weighted").aggregate(p).ranking(q)[:20]
+    )
+
+
+def test_copies_of_a_random_list_do_not_win():
+    def copy(lists, dice):
+        lists.setdefault("spam0", dice.permutation(ITEMS).tolist())
+        return lists["spam0"]
+
+    p = simulate(GOOD, **{f"spam{i}": copy for i in range(9)})
+    weights = weights_of(p)
+    assert sum(weights[f"spam{i}"] for i in range(9)) < 0.2 * sum(weights[e] for e in GOOD)
+    assert "copies of one list" in " ".join(make("quality_weighted").aggregate(p).diagnostics.notes)
+
+
+def test_copies_of_a_good_list_count_less_than_as_many_experts():
+    p = simulate(GOOD, a2=lambda lists, _: lists["a"], a3=lambda lists, _: lists["a"])
+    weights = weights_of(p)
+    assert weights["a"] == pytest.approx(weights["a2"])
+    assert weights["a"] * 3 == pytest.approx(
+        np.sqrt(3) * weights_of(p.with_experts(list(GOOD)))["a"], rel=0.15
+    )
+
+
+def test_two_experts_and_one_query_of_three_items_get_equal_weights():
+    two = weights_of(simulate({"a": 3.0, "b": 9.0}))
+    assert two["a"] == pytest.approx(two["b"])
+    few = Preferences.from_lists({"q": {"a": ["x", "y", "z"], "b": ["x", "z", "y"], "c": ["y", "x", "z"]}})
+    assert len(set(np.round(list(weights_of(few).values()), 9))) == 1
+
+
+def test_disagreement_is_reported_and_gives_equal_weights():
+    p = simulate(dict.fromkeys("abcde", 1e6))
+    consensus = make("quality_weighted").aggregate(p)
+    assert "no order can be trusted" in " ".join(consensus.diagnostics.notes)
+
+
+def test_ranks_decide_in_full_lists_and_listing_where_ranks_are_noise():
+    assert isinstance(QualityWeightedFusion().choose_rule(simulate(GOOD)), RankBiasedCentroids)
+    # every expert lists ten of the best items in random order: being listed is all that there is to learn
+    table, dice = {}, np.random.default_rng(1)
+    for query in range(60):
+        chosen = [dice.permutation(np.argsort(np.arange(20) + dice.normal(0, 4, 20))[:8]) for _ in range(6)]
+        table[query] = {f"e{k}": [ITEMS[i] for i in items] for k, items in enumerate(chosen)}
+    assert isinstance(
+        QualityWeightedFusion().choose_rule(Preferences.from_lists(table)), ReciprocalRankFusion
+    )
+
+
+@pytest.mark.parametrize("points", ["rrf", "rbc"])
+def test_the_rule_gives_the_scores_and_the_explanation(points):
+    p = simulate(GOOD, depth=8)
+    method = QualityWeightedFusion(points=points)
+    rule, consensus = method.choose_rule(p), method.aggregate(p)
+    assert rule.name == points
+    assert consensus.scores == pytest.approx(rule.aggregate(p).scores, rel=1e-12)
+    item = consensus.ranking(3)[0]
+    assert sum(method.explain(p, 3, item).values()) == pytest.approx(consensus.to_dict()[3][item], rel=1e-9)
+
+
+def test_the_rule_is_deployed():
+    rule = QualityWeightedFusion(points="rrf").choose_rule(simulate(GOOD, depth=8))
+    assert deploy(rule, "elasticsearch").exact
+
+
+def test_given_weights_multiply_and_zero_leaves_an_expert_out():
+    p = simulate(GOOD | {"poor": 25.0})
+    plain, half = weights_of(p), weights_of(p, weights={"a": 0.5, "b": 1, "c": 1, "d": 1, "poor": 1})
+    assert half["a"] == pytest.approx(plain["a"] / 2)
+    without = weights_of(p, weights={"a": 0, "b": 1, "c": 1, "d": 1, "poor": 1})
+    alone = weights_of(p.without_expert("a"))
+    assert without["a"] == 0
+    assert [without[e] for e in alone] == pytest.approx(list(alone.values()))
+
+
+def test_a_sample_of_the_queries_gives_nearly_the_same_weights_in_any_order(monkeypatch):
+    p = simulate(GOOD | {"poor": 20.0}, queries=120)
+    whole = weights_of(p)
+    monkeypatch.setattr(quality_fusion, "MOST_QUERIES", 60)
+    part = weights_of(p)
+    assert part != whole
+    assert [part[e] for e in whole] == pytest.approx(list(whole.values()), abs=0.06)
+    turned = p.select(list(reversed(p.queries.tolist())))
+    assert weights_of(turned) == pytest.approx(part)
+
+
+def test_experts_beyond_the_limit_get_the_mean_weight(monkeypatch):
+    p = simulate(GOOD)
+    monkeypatch.setattr(quality_fusion, "MOST_EXPERTS", 3)
+    weights = weights_of(p)
+    assert weights["d"] == pytest.approx(np.mean([weights[e] for e in "abc"]))
+
+
+def test_correlations_are_those_of_numpy():
+    dice = np.random.default_rng(5)
+    ranks = [np.array([dice.permutation(7) + 1.0 for _ in range(3)]) for _ in range(4)]
+    ranks[1][2] = np.where(ranks[1][2] > 4, 0, ranks[1][2])
+    queries = [QueryLists(np.arange(3), rank) for rank in ranks]
+    correlation, shared, items = compute_expert_correlations(queries, lambda r: 1 / (60 + r), 3)
+    expected = np.mean([np.corrcoef(np.where(r > 0, 1 / (60 + np.maximum(r, 1)), 0)) for r in ranks], axis=0)
+    assert correlation == pytest.approx(expected, abs=1e-12)
+    assert shared.tolist() == [[4] * 3] * 3
+    assert items.tolist() == [28] * 3
+
+
+def test_quality_is_recovered_from_a_one_factor_model():
+    """If experts share one factor, the correlation of two is the product of their qualities."""
+    true = np.array([0.9, 0.7, 0.5, 0.3, 0.0])
+    correlation = np.outer(true, true)
+    np.fill_diagonal(correlation, 1.0)
+    quality = estimate_expert_quality(correlation, np.arange(5), np.full(5, 10**9))
+    assert np.argsort(-quality).tolist() == [0, 1, 2, 3, 4]
+    assert quality[-1] == pytest.approx(0, abs=1e-6)
+    assert quality / quality[0] == pytest.approx(true / true[0], abs=0.12)
