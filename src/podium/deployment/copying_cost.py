@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -117,7 +117,11 @@ def measure_copying_cost(
         for name, evaluation in evaluate_all(results, test.labels, [chosen], queries="judged").items():
             parts.setdefault(name, []).append(evaluation)
     progress(folds, folds, "done")
-    whole = {name: _concat_evaluations(several) for name, several in parts.items()}
+    whole = {}
+    for name, several in parts.items():
+        queries = Ids([q for e in several for q in e.queries])
+        values = np.concatenate([e.values for e in several], axis=1)
+        whole[name] = Evaluation(several[0].metrics, queries, values, several[0].method)
     comparison = compare_evaluations(whole, chosen, baseline=TUNED)
     by_name = {row.name: row for row in comparison.rows}
     rows = (by_name[name] for name in whole)
@@ -176,9 +180,3 @@ def _type_values(tuned: Aggregator, deployed: Deployment) -> Aggregator:
     if cls.tags.weighted:
         values["weights"] = tuned.weights
     return cls(**values)  # type: ignore[no-any-return]
-
-
-def _concat_evaluations(several: Sequence[Evaluation]) -> Evaluation:
-    queries = Ids([q for e in several for q in e.queries])
-    values = np.concatenate([e.values for e in several], axis=1)
-    return Evaluation(several[0].metrics, queries, values, several[0].method)

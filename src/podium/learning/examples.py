@@ -68,7 +68,16 @@ class Examples:
         sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
         starts = segments.offsets(sizes)
         own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
-        examples = cls(Labels(own, grades[rows]), rows, _align_weights(own, weights))
+        query_weight = np.ones(len(own))
+        for query, weight in (weights or {}).items():
+            if not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
+                raise InputError(
+                    f"the weight of query {query!r} is {weight!r}", remedy="give a finite number from 0"
+                )
+            code = own.queries.code_of(query)
+            if code is not None:
+                query_weight[code] = weight
+        examples = cls(Labels(own, grades[rows]), rows, query_weight)
         if require_signal and not len(examples.find_useful_queries()):
             raise InputError(
                 "every query with two grades has weight 0", remedy="give at least one of them a weight"
@@ -168,26 +177,10 @@ def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:
     np.minimum.at(low, query, grades[judged])
     np.maximum.at(high, query, grades[judged])
     if not (high > low).any():
-        several = len(np.unique(grades[judged])) > 1
-        problem = (
-            "no query has items of different grades"
-            if several
-            else f"all labels have the same grade ({grades[judged][0]:g})"
-        )
+        problem = "no query has items of different grades"
+        if len(np.unique(grades[judged])) == 1:
+            problem = f"all labels have the same grade ({grades[judged][0]:g})"
         raise InputError(problem, remedy="learning needs better and worse items in one query: label both")
-
-
-def _align_weights(index: ItemIndex, weights: dict[Id, float] | None) -> F8:
-    out = np.ones(len(index))
-    for query, weight in (weights or {}).items():
-        code = index.queries.code_of(query)
-        if not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
-            raise InputError(
-                f"the weight of query {query!r} is {weight!r}", remedy="give a finite number from 0"
-            )
-        if code is not None:
-            out[code] = weight
-    return out
 
 
 def parse_learnable(metric: MetricSpec) -> WalkMetric:

@@ -90,7 +90,8 @@ class Metric(ABC, metaclass=_MetricType):
         fields = {f.name: f.default for f in dataclasses.fields(self)}
         changed = {k: getattr(self, k) for k, default in fields.items() if getattr(self, k) != default}
         cutoff, dialect = changed.pop("cutoff", None), changed.pop("dialect", None)
-        inside = ", ".join(f"{k}={_plain(v)!r}" for k, v in changed.items())
+        whole = {k: int(v) for k, v in changed.items() if isinstance(v, float) and v.is_integer()}
+        inside = ", ".join(f"{k}={v!r}" for k, v in (changed | whole).items())
         text = self.name + (f"({inside})" if inside else "")
         return text + ("" if cutoff is None else f"@{cutoff}") + ("" if dialect is None else f":{dialect}")
 
@@ -232,7 +233,3 @@ def parse_all(specs: MetricSpec | Iterable[MetricSpec]) -> tuple[Metric, ...]:
     if not flat:
         raise ParameterError("no metric was given; for example ndcg@10 or map")
     return tuple(dict.fromkeys(map(parse, flat)))
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -262,8 +262,8 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
             start[mine] = unseen / (float(other.compute_scores(task.values).std()) or 1.0)
         plain = LearningTask(rows, task.examples, progress=task.progress)
         for number in range(self.members):
-            grown = trees.train_trees(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
-            self.grown_.append(grown.text)
+            text, _ = trees.train_trees(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
+            self.grown_.append(text)
 
     # -- scoring ---------------------------------------------------------------------------------------------
 
