@@ -99,13 +99,19 @@ class LatentScores(Aggregator):
         solution = contest_scores.join_solutions(parts)
         wins, losses = (np.concatenate(sides) for sides in zip(*results, strict=True))
         converged = bool(solution.converged.all())
-        notes = [] if converged else [self._describe_unconverged(preferences, solution)]
-        if self._needs_sides():
-            size = ", ".join(
-                f"{q!r} {a:+.3f}"
-                for q, a in zip(preferences.queries[:SHOWN], solution.extra["advantage"], strict=False)
+        notes = []
+        if not converged:
+            late = np.flatnonzero(~solution.converged)
+            worst = int(late[solution.gradient[late].argmax()])
+            notes.append(
+                f"{len(late)} of {len(preferences)} queries stopped after {self.max_iterations} steps; "
+                f"largest gradient {solution.gradient[worst]:.1e}, query {preferences.queries[worst]!r}"
             )
+        if self._needs_sides():
+            sides = zip(preferences.queries[:SHOWN], solution.extra["advantage"], strict=False)
+            size = ", ".join(f"{query!r} {advantage:+.3f}" for query, advantage in sides)
             notes.append(f"advantage of the side shown first, in log odds, by query: {size}")
+        notes += describe_gaps(preferences, wins, losses, solution.component, self._describe_prior())
         return Outcome(
             solution.scores,
             tolerance=TIE,
@@ -114,20 +120,7 @@ class LatentScores(Aggregator):
             converged=converged,
             iterations=int(solution.iterations.max(initial=0)),
             objective=float(solution.objective.sum()),
-            notes=(
-                *notes,
-                *describe_gaps(preferences, wins, losses, solution.component, self._describe_prior()),
-            ),
-        )
-
-    def _describe_unconverged(
-        self, preferences: Preferences, solution: contest_scores.ContestSolution
-    ) -> str:
-        late = np.flatnonzero(~solution.converged)
-        worst = int(late[solution.gradient[late].argmax()])
-        return (
-            f"{len(late)} of {len(preferences)} queries stopped after {self.max_iterations} steps; "
-            f"largest gradient {solution.gradient[worst]:.1e}, query {preferences.queries[worst]!r}"
+            notes=tuple(notes),
         )
 
 
