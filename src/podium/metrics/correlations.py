@@ -28,7 +28,7 @@ class Correlation(Metric):
 
     cutoff_rule = "none"
     # (starts, scores, grades) -> one number per segment
-    compute_by_segment: ClassVar[Callable[[I8, F8, F8], F8]]
+    compute_by_segment: ClassVar[Callable[..., F8]]
 
     def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
         """0 for queries missing from the result."""
@@ -42,7 +42,7 @@ class Correlation(Metric):
         judged = level < len(judgements.levels)
         starts = segments.offsets(judged)[np.append(first, len(slot))]
         out = np.zeros(len(which))
-        out[positions] = self.compute_by_segment(
+        out[positions] = type(self).compute_by_segment(
             starts, consensus.scores[slot[judged]], judgements.levels[level[judged]]
         )
         return out

@@ -83,8 +83,12 @@ def _search_distinct(table: F8, values: F8, starts: I8, options: RetargetingOpti
     plain = compute_agreement_weights(table)
     agreed = scale_to_unit(table @ plain)
     straight = LinearPredictor(values, starts, "squared", 0.0, max(options.feature_l2, 1e-6))
-    explained = _explained_share(agreed, straight, len(agreed) - (len(starts) - 1))
-    if not values.shape[1] or not agreed.any() or explained < options.trust:
+    width, freedom, explained = values.shape[1], len(agreed) - (len(starts) - 1), 0.0
+    if width and agreed.any() and freedom > width:
+        # adjusted R squared
+        left = float(np.mean((agreed - straight.predict(straight.fit(agreed))) ** 2))
+        explained = 1.0 - left * max(freedom, 1) / max(freedom - width, 1)
+    if not width or not agreed.any() or explained < options.trust:
         return _build_lists_result(table, plain, straight, agreed, explained, options.side)
     runs = _run_starts(
         _iterate_starts(table, plain, lists, straight, options.singles), lists, features, options
@@ -149,15 +153,6 @@ def compute_agreement_weights(table: F8) -> F8:
             return new
         weights = new
     return weights
-
-
-def _explained_share(agreed: F8, features: LinearPredictor, freedom: int) -> float:
-    """The fraction of the lists' common order that the features explain (adjusted R squared)."""
-    width = features.columns.shape[1]
-    if not width or not agreed.any():
-        return 0.0
-    left = float(np.mean((agreed - features.predict(features.fit(agreed))) ** 2))
-    return 1.0 - left * max(freedom, 1) / max(freedom - width, 1) if freedom > width else 0.0
 
 
 def _iterate_starts(

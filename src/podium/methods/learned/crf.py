@@ -146,7 +146,16 @@ class CrfAggregator(PlanTrainedAggregator):
             [sum_squares_within(mine, index.query_of_slot, index.sizes, self._count_groups())]
         )
         block = InMemoryBlock(self._build_block(mine, scale, examples, self.metric))
-        check = self._build_validation(training.validation, scale)
+        check, held = None, training.validation
+        if held is not None:
+            potentials = build_potentials(
+                self._collect_statements(held.preferences),
+                self._find_groups(held.preferences),
+                self._count_groups(),
+                held.examples.rows,
+                len(held.preferences.index.items),
+            )
+            check = InMemoryBlock(self._build_block(potentials, scale, held.examples))
         self._train_weights(block, check, self.choose_by, scale, training.progress)
         self._set_effects([self._compute_effects(statements, examples.rows, slots)], len(examples))
 
@@ -190,16 +199,6 @@ class CrfAggregator(PlanTrainedAggregator):
         if self.shared_ > 0 and not (self.group_ == self.shared_).any():
             # unknown experts get the mean of the known ones
             self.weights_[self.shared_] = self.weights_[: self.shared_].mean(axis=0)
-
-    def _build_validation(self, validation: Training | None, scale: F8) -> InMemoryBlock | None:
-        if validation is None:
-            return None
-        examples, preferences = validation.examples, validation.preferences
-        group, slots = self._find_groups(preferences), len(preferences.index.items)
-        potentials = build_potentials(
-            self._collect_statements(preferences), group, self._count_groups(), examples.rows, slots
-        )
-        return InMemoryBlock(self._build_block(potentials, scale, examples))
 
     def _build_block(
         self, p: Potentials, scale: F8, examples: Examples, metric: MetricSpec | None = None, shards: int = 0

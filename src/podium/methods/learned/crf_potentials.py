@@ -44,14 +44,7 @@ class ExpertStatements(NamedTuple):
 
     def select_entries(self, entries: I8) -> ExpertStatements:
         """Select some of the entries."""
-        return ExpertStatements(
-            self.expert[entries],
-            self.query[entries],
-            self.slot[entries],
-            self.listed[entries],
-            self.above[entries],
-            self.below[entries],
-        )
+        return ExpertStatements._make(column[entries] for column in self)
 
 
 def collect_statements(

@@ -76,7 +76,16 @@ class LambdaRank(FeatureModel, ScorerSettings):
                     Option("normalize", self.prior.normalize, of="method"),
                 )
             self.prior = self.prior.feature_weights()
-        _check_prior(self.prior)
+        if not isinstance(self.prior, Mapping):
+            raise ParameterError(
+                f"LambdaRank: the prior is {self.prior!r}; give weights by feature, or a fitted LabelledFeatures"
+            )
+        for name, weight in self.prior.items():
+            number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+            if not number or not np.isfinite(weight):
+                raise ParameterError(
+                    f"LambdaRank: the prior weight of {name!r} is {weight!r}; give a finite number"
+                )
 
     def fit(
         self,
@@ -182,16 +191,3 @@ class LambdaRank(FeatureModel, ScorerSettings):
                 )
         start = np.array([float(self.prior.get(name, 0.0)) for name in names])
         return WeightPrior(start, is_center=True)
-
-
-def _check_prior(prior: Mapping[str, float]) -> None:
-    if not isinstance(prior, Mapping):
-        raise ParameterError(
-            f"LambdaRank: the prior is {prior!r}; give weights by feature, or a fitted LabelledFeatures"
-        )
-    for name, weight in prior.items():
-        number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
-        if not number or not np.isfinite(weight):
-            raise ParameterError(
-                f"LambdaRank: the prior weight of {name!r} is {weight!r}; give a finite number"
-            )

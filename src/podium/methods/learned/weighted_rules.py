@@ -183,10 +183,8 @@ class WeightedKemeny(SupervisedAggregator):
     agreement: Annotated[str, Choice("tau", "ndcg"), "agreement measure that defines the weights"] = "tau"
 
     def _learn(self, training: Training) -> None:
-        if self.agreement == "tau":
-            agreement = _agreement_in_pairs(training.preferences, training.examples)
-        else:
-            agreement = _mean_ndcg(training)
+        tau = self.agreement == "tau"
+        agreement = _agreement_in_pairs(training) if tau else _mean_ndcg(training)
         training.progress(1, 1, "weighing experts")
         self.weights_: dict[Id, float] = dict(zip(self.experts_, agreement.tolist(), strict=True))
 
@@ -201,8 +199,9 @@ class WeightedKemeny(SupervisedAggregator):
         return replace(self._make_rule()._scores(preferences, weights), expert_weights=weights)
 
 
-def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:
+def _agreement_in_pairs(training: Training) -> F8:
     """max(0, (agreed - disagreed) / (agreed + disagreed)) by expert, over pairs of labeled items."""
+    preferences, examples = training.preferences, training.examples
     level, weight = _encode_levels(preferences, examples)
     votes, experts = preferences.comparisons, len(preferences.experts)
     both = (level[votes.winner] >= 0) & (level[votes.loser] >= 0) & ~votes.tie
