@@ -98,18 +98,18 @@ class PreparedShards:
                 raise InputError("a file changed while it was read", remedy=remedy)
             return made
 
-        return self.cache.get_or_make(lambda: self._cache_key(number, recipe), make_unchanged)
+        def compute_key() -> str:
+            name = f"{self.what} {number}"  # sufficient in a temporary cache
+            if self.cache.persistent:
+                shard = self.shards[number]
+                assert isinstance(shard, ShardFiles)
+                if number not in self.digests:
+                    stamp = shard.stamp  # before the digest, which reads the files
+                    self.digests[number] = shard.digest, stamp
+                name = self.digests[number][0]
+            return digest_values([LAYOUT, __version__, name, recipe])
 
-    def _cache_key(self, number: int, recipe: str) -> str:
-        name = f"{self.what} {number}"  # sufficient in a temporary cache
-        if self.cache.persistent:
-            shard = self.shards[number]
-            assert isinstance(shard, ShardFiles)
-            if number not in self.digests:
-                stamp = shard.stamp
-                self.digests[number] = shard.digest, stamp
-            name = self.digests[number][0]
-        return digest_values([LAYOUT, __version__, name, recipe])
+        return self.cache.get_or_make(compute_key, make_unchanged)
 
     def iterate_prepared(
         self, prepare: Callable[[int], T], order: Iterable[int] | None = None

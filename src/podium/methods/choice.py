@@ -84,11 +84,7 @@ class LatentScores(Aggregator):
         return False
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
-        return [] if self._keeps_lists() else contest_costs(preferences, self._suggest_alternative())
-
-    def _suggest_alternative(self) -> str:
-        """What to use when the lists expand into too many pairs."""
-        return NO_CONTESTS
+        return contest_costs(preferences, NO_CONTESTS)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         parts, results = [], []
@@ -196,9 +192,10 @@ class BradleyTerry(LatentScores):
     def _keeps_lists(self) -> bool:
         return self.ties in ("half", "ignore") and not self.advantage
 
-    def _suggest_alternative(self) -> str:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         option = "advantage=False" if self.advantage else "ties='half'"
-        return f"keep the top of the lists, or use {option}, which does not expand lists into pairs"
+        remedy = f"keep the top of the lists, or use {option}, which does not expand lists into pairs"
+        return [] if self._keeps_lists() else contest_costs(preferences, remedy)
 
     def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
         gamma = self.prior == "gamma"

@@ -21,7 +21,7 @@ from podium.kernels.dispatch import F8, I8
 from podium.kernels.ordering import FLOOR
 from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.choice import TIE
-from podium.methods.costs import Cost, check_costs, count_list_pairs
+from podium.methods.costs import Cost, check_costs
 from podium.methods.input_checks import check_forms
 from podium.methods.majority import collect_votes
 
@@ -127,7 +127,12 @@ class CrowdModel(Aggregator):
 
 def judgement_costs(preferences: Preferences) -> list[Cost]:
     """Cost of `collect_crowd_votes`: all pairs of every list, because each annotator has its own quality."""
-    pairs = count_list_pairs(preferences)
+    lists = preferences.lists
+    lengths = lists.lengths.astype(np.float64)
+    met = lengths * (lengths - 1) / 2
+    if preferences.unlisted == "below":
+        met = met + lengths * (preferences.index.sizes[lists.query_of_list] - lengths)
+    pairs = float(met.sum())
     return [Cost(pairs, "pairs of items in lists", PAIR_BYTES * pairs, remedy=NO_JUDGEMENTS)]
 
 

@@ -106,8 +106,16 @@ class CrowdAgg(Aggregator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.discount is not None:
-            check_discount(self.discount)
+        given: Any = self.discount
+        if given is None:
+            return
+        good = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+        if not good or not all(
+            isinstance(v, int | float) and not isinstance(v, bool) and np.isfinite(v) for v in given
+        ):
+            raise ParameterError(
+                f"crowdagg: the discount is {given!r}; accepted: finite numbers, one per rank from the top"
+            )
 
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
@@ -254,17 +262,6 @@ class CrowdAgg(Aggregator):
             base = np.bincount(answers.query[:lists], weights=rest, minlength=len(index))
             scores += np.repeat(base, index.sizes)
         return scores, magnitude
-
-
-def check_discount(discount: Sequence[float] | Any) -> None:
-    """Check that a discount is a sequence of finite numbers."""
-    good = isinstance(discount, Sequence) and not isinstance(discount, str) and len(discount) > 0
-    if not good or not all(
-        isinstance(v, int | float) and not isinstance(v, bool) and np.isfinite(v) for v in discount
-    ):
-        raise ParameterError(
-            f"crowdagg: the discount is {discount!r}; accepted: finite numbers, one per rank from the top"
-        )
 
 
 def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:

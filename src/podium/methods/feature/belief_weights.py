@@ -18,7 +18,7 @@ from podium.kernels import segments
 from podium.kernels.belief_lambdas import compute_belief_lambdas
 from podium.kernels.dispatch import F8, I8
 from podium.methods.costs import Cost, table_cost
-from podium.methods.feature.feature_normalization import FeatureNormalizer
+from podium.methods.feature.feature_model import FeatureNormalizer
 
 __all__ = ["BeliefFit", "BeliefLearner", "check_grades", "grades_for", "spread_beliefs"]
 

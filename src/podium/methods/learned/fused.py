@@ -35,7 +35,7 @@ from podium.learning.plan import (
     ScorerSettings,
 )
 from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.input_checks import match_experts
 from podium.methods.learned import expert_matrices
 from podium.methods.learned.supervised_method import SupervisedAggregator

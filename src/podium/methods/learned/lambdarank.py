@@ -23,8 +23,7 @@ from podium.learning.feature_scorer import FeatureScorer, WeightPrior, fit_score
 from podium.learning.plan import ScorerSettings
 from podium.learning.shard_cache import open_prepared_shards
 from podium.learning.training_shards import TrainingShard
-from podium.methods.feature.feature_model import FeatureModel
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import FeatureModel, normalize_by_query
 from podium.methods.feature.labelled_features import LabelledFeatures
 from podium.storage.folder_cache import CacheOption
 

@@ -26,7 +26,7 @@ from podium.learning.plan import (
     Seed,
     TargetMetric,
 )
-from podium.learning.trainer import InMemoryBlock, Objective, train
+from podium.learning.trainer import Objective, train
 from podium.methods.base import LIST_FORMS, Outcome, Tags
 from podium.methods.input_checks import check_forms, match_experts
 from podium.methods.learned.supervised_method import PlanTrainedAggregator
@@ -121,12 +121,8 @@ class QueryWeightedFusion(PlanTrainedAggregator):
         ]
         queries = len(made[0].useful)
         plan = replace(self.plan, decay=DECAY, l2=self.shrinkage / queries * max(1.0, FEW / queries) ** 2)
-        objective = Objective(
-            InMemoryBlock(made[0]),
-            InMemoryBlock(made[1]) if len(made) > 1 else None,
-            self.choose_by,
-            lambda _: np.zeros(self.slopes_.size),
-        )
+        check = made[1] if len(made) > 1 else None
+        objective = Objective(made[0], check, self.choose_by, lambda _: np.zeros(self.slopes_.size))
         trained = train(objective, plan, (self.seed, 1), training.progress)
         self.slopes_ = trained.weights.reshape(self.slopes_.shape)
         self.passes_ = [*passes, trained.pass_number]
