@@ -18,12 +18,12 @@ from podium.core.tables import Grid, format_decimal, format_interval
 from podium.data.consensus import Consensus
 from podium.data.dataset import Dataset
 from podium.data.ids import Ids
-from podium.deployment.deploy_method import DEPTH, Deployment, deploy
+from podium.deployment.deploy_method import DEPTH, deploy
 from podium.evaluate.comparison import compare_evaluations
 from podium.evaluate.evaluation import Evaluation, evaluate_all
 from podium.evaluate.splits import find_labeled_queries
 from podium.evaluate.tuning import Tuning, tune
-from podium.methods.base import Aggregator, make
+from podium.methods.base import make
 from podium.methods.dialects.fusion_engine import FusionEngine
 from podium.methods.dialects.textbook import read_textbook
 from podium.metrics.base import Metric, MetricSpec, parse
@@ -158,19 +158,7 @@ def _rank_held_out(
     default = deploy(make(own[0]), engine.name, experts=experts, depth=depth, nearest=True)
     native = search(engine=engine.name).best
     found = deploy(native, engine.name, experts=experts, depth=depth, nearest=True)
-    results = {
-        f"{textbook!r}, untuned": textbook.aggregate(preferences),
-        TUNED: tuned.aggregate(preferences),
-        f"the same values typed into {engine.title}": _type_values(tuned, deployed).aggregate(preferences),
-        f"deployed to {engine.title}": deployed.emulate(preferences),
-        f"{engine.title} by default ({own[0]})": default.emulate(preferences),
-        f"tuned for {engine.title}": found.emulate(preferences),
-    }
-    return results, deployed.form.reason
-
-
-def _type_values(tuned: Aggregator, deployed: Deployment) -> Aggregator:
-    """The engine's method with k and weights as they were tuned for another formula."""
+    # the engine's method with k and weights as they were tuned for another formula
     cls: Any = type(deployed.form.method)
     values = deployed.form.method.get_parameters()
     for p in parameters(cls):
@@ -179,4 +167,12 @@ def _type_values(tuned: Aggregator, deployed: Deployment) -> Aggregator:
             values["k"] = p.kind(round(value)) if p.kind is int else value
     if cls.tags.weighted:
         values["weights"] = tuned.weights
-    return cls(**values)  # type: ignore[no-any-return]
+    results = {
+        f"{textbook!r}, untuned": textbook.aggregate(preferences),
+        TUNED: tuned.aggregate(preferences),
+        f"the same values typed into {engine.title}": cls(**values).aggregate(preferences),
+        f"deployed to {engine.title}": deployed.emulate(preferences),
+        f"{engine.title} by default ({own[0]})": default.emulate(preferences),
+        f"tuned for {engine.title}": found.emulate(preferences),
+    }
+    return results, deployed.form.reason

@@ -22,7 +22,7 @@ from podium.kernels.ranking_measures import BPREF
 from podium.metrics.base import MeasuredQueries, MetricSpec, WalkMetric, measure, parse
 from podium.metrics.judgements import Judgements
 
-__all__ = ["Examples", "LearningTask", "Training", "build_target", "parse_learnable"]
+__all__ = ["Examples", "LearningTask", "Training", "parse_learnable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,16 @@ class Examples:
 
     def build_target(self, metric: MetricSpec) -> MetricTarget:
         """The metric as a learning target on these rows."""
-        return build_target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
+        chosen, judgements = parse_learnable(metric), Judgements.for_labels(self.labels)
+        sizes = self.labels.index.sizes
+        walk = chosen.build_walk(judgements, int(sizes.max(initial=0)))
+        assert walk.kind != BPREF
+        best = chosen.compute_divisor(MeasuredQueries(judgements, np.arange(len(sizes)), sizes))
+        scale = np.divide(self.weight, best, out=np.zeros(len(sizes)), where=best > 0)
+        gain, limit = walk.gain[judgements.level], np.minimum(walk.limit, sizes)
+        return MetricTarget(
+            walk.kind, gain, judgements.level, walk.discount, limit, scale, weight=self.row_weight
+        )
 
     def learning_target(self, metric: MetricSpec, *, require_signal: bool = True) -> tuple[MetricTarget, I8]:
         """The target, and the queries with a training signal; without any, an error if one is required."""
@@ -197,15 +206,3 @@ def parse_learnable(metric: MetricSpec) -> WalkMetric:
     if not isinstance(chosen, WalkMetric) or chosen.name in ("bpref", "judged"):
         raise ParameterError(f"{chosen} cannot be learned directly; learn ndcg, err, map, rbp, mrr or p@k")
     return chosen
-
-
-def build_target(metric: MetricSpec, labels: Labels, weight: F8 | None = None) -> MetricTarget:
-    """The metric over the labels' own rows, best grade first in each query; queries weigh 1 or `weight`."""
-    chosen, judgements = parse_learnable(metric), Judgements.for_labels(labels)
-    sizes = labels.index.sizes
-    walk = chosen.build_walk(judgements, int(sizes.max(initial=0)))
-    assert walk.kind != BPREF
-    best = chosen.compute_divisor(MeasuredQueries(judgements, np.arange(len(sizes)), sizes))
-    scale = np.divide(1.0 if weight is None else weight, best, out=np.zeros(len(sizes)), where=best > 0)
-    limit = np.minimum(walk.limit, sizes)
-    return MetricTarget(walk.kind, walk.gain[judgements.level], judgements.level, walk.discount, limit, scale)

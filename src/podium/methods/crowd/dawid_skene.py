@@ -106,13 +106,24 @@ class DawidSkene(CrowdModel):
         if not self.pooled:
             code, group = np.unique(lists.query_of_list * len(weights) + group, return_inverse=True)
             expert = code % max(len(weights), 1)
+        # prior counts of ratings per level, by group; gold labels add to them
+        levels = len(values)
+        prior = np.full((levels, levels), self.wrong / max(levels - 1, 1))
+        np.fill_diagonal(prior, self.right)
+        tables = np.repeat(prior[None], len(expert), axis=0)
+        place = {value: at for at, value in enumerate(values.tolist())}
+        known = getattr(self, "gold_ratings_", {})
+        for number, e in enumerate(expert.tolist() if known else ()):
+            for truth, rating, count in known.get(preferences.experts[e], ()):
+                if truth in place and rating in place:
+                    tables[number, place[truth], place[rating]] += count
         given = annotator_em.Ratings(
             len(preferences.index.items),
             lists.item[kept].astype(np.int64),
             group[which][kept],
             level,
             weights[expert],
-            self._build_prior_tables(preferences, values, expert),
+            tables,
         )
         truth, table, share, fixed_point = annotator_em.estimate_confusions(
             given, self.tolerance, self.max_iterations
@@ -133,20 +144,6 @@ class DawidSkene(CrowdModel):
                 remedy="round the ratings, or use crowd_bt, which reads them as pairs",
             )
         return values, level
-
-    def _build_prior_tables(self, preferences: Preferences, values: F8, expert: I8) -> F8:
-        """Prior counts of ratings per level, by group."""
-        levels = len(values)
-        prior = np.full((levels, levels), self.wrong / max(levels - 1, 1))
-        np.fill_diagonal(prior, self.right)
-        tables = np.repeat(prior[None], len(expert), axis=0)
-        place = {value: at for at, value in enumerate(values.tolist())}
-        known = getattr(self, "gold_ratings_", {})
-        for group, e in enumerate(expert.tolist() if known else ()):
-            for truth, rating, count in known.get(preferences.experts[e], ()):
-                if truth in place and rating in place:
-                    tables[group, place[truth], place[rating]] += count
-        return tables
 
     # -- gold labels -----------------------------------------------------------------------------------------
 
