@@ -15,7 +15,7 @@ from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.evaluate.evaluation import evaluate
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.feature.labelled_features import LabelledFeatures
 from podium.metrics.agreement import compute_taus
 
