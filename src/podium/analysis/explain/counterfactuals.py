@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -83,14 +83,24 @@ class SwapSearch:
 
     def find_changes(self) -> tuple[Change, ...]:
         """All changes, smallest of each kind first."""
-        changes: list[Change] = []
+        changes: list[Change | None] = []
+        table = self.preferences.comparisons
+        begin, end = table.query_starts[self.query : self.query + 2]
         with capture_warnings():  # warnings about edited preferences do not concern the data
             for expert in self.gaps:
                 if self.given_up:
                     break
-                changes += filter(None, (self._find_weight_change(expert), *self._find_input_changes(expert)))
+                changes.append(self._find_weight_change(expert))
+                code = self.preferences.experts.code_of(expert)
+                if code is None:
+                    continue
+                which = preference_edits.find_list(self.preferences, self.query, code)
+                if which is not None:
+                    changes.append(self._find_move(expert, which))
+                if (table.expert[begin:end] == code).any():
+                    changes.append(self._find_extra_votes(expert, code))
         kinds = ("weight", "move", "votes")
-        return tuple(sorted(changes, key=lambda c: (kinds.index(c.kind), c.size)))
+        return tuple(sorted(filter(None, changes), key=lambda c: (kinds.index(c.kind), c.size)))
 
     # -- trials ----------------------------------------------------------------------------------------------
 
@@ -139,18 +149,16 @@ class SwapSearch:
             )
         if self._can_scale:
             return self._build_sum_test(expert)
-        return lambda f: f == 0 and self._swaps_without(expert)
+        if len(self.preferences.experts) < 2:
+            return None
+        # the only change is to leave the expert out
+        return lambda f: f == 0 and self._makes_swap(self.aggregator, self.preferences.without_expert(expert))
 
     def _build_sum_test(self, expert: Id) -> Callable[[float], bool]:
         """Multiply the expert's contribution, since a learned sum has no weights to set."""
         total = math.fsum(self.gaps.values())
         slack = 1e-9 * max(map(abs, self.gaps.values()), default=0.0)
         return lambda f: total + (f - 1) * self.gaps[expert] < -slack
-
-    def _swaps_without(self, expert: Id) -> bool:
-        if len(self.preferences.experts) < 2:
-            return False
-        return self._makes_swap(self.aggregator, self.preferences.without_expert(expert))
 
     def _solve_factor(self, expert: Id, test: Callable[[float], bool]) -> float | None:
         """The factor at which the gap, linear in the factor, is 0; rounded away from 1 and verified."""
@@ -163,19 +171,6 @@ class SwapSearch:
         return next((f for f in _round_away(at, up=gap < 0) if f <= 1e6 and test(f)), None)
 
     # -- lists and votes -------------------------------------------------------------------------------------
-
-    def _find_input_changes(self, expert: Id) -> Sequence[Change | None]:
-        code = self.preferences.experts.code_of(expert)
-        if code is None:
-            return ()
-        which = preference_edits.find_list(self.preferences, self.query, code)
-        table = self.preferences.comparisons
-        begin, end = table.query_starts[self.query : self.query + 2]
-        voted = bool((table.expert[begin:end] == code).any())
-        return (
-            None if which is None else self._find_move(expert, which),
-            self._find_extra_votes(expert, code) if voted else None,
-        )
 
     def _find_move(self, expert: Id, which: int) -> Change | None:
         """The lowest rank that swaps the items, by bisection."""

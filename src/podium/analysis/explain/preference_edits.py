@@ -8,7 +8,7 @@ import numpy as np
 
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import F8, I4, I8
+from podium.kernels.dispatch import F8, I8
 
 __all__ = ["add_votes", "find_list", "find_rank", "find_score", "move_item"]
 
@@ -53,13 +53,24 @@ def move_item(preferences: Preferences, which: int, slot: int, rank: int) -> Pre
     if lists.score is not None:
         given = lists.score[begin:end]
         score = np.append(given[rest], _score_between(given[rest], place, rank))
-        if _ranks_follow_scores(lists.rank[begin:end], given):
-            place = _competition_ranks(score)[:-1]
-            rank = int(_competition_ranks(score)[-1])
+        if not np.isnan(given).any() and (_competition_ranks(given) == lists.rank[begin:end]).all():
+            place = _competition_ranks(score)
+            place, rank = place[:-1], int(place[-1])
     items, ranks = np.append(item, slot).astype(np.int32), np.append(place, rank).astype(np.int32)
     order = np.lexsort((items, ranks))
-    columns = (items[order], ranks[order], None if score is None else score[order])
-    return replace(preferences, lists=_replace_list(lists, which, begin, end, columns))
+    starts = lists.starts.copy()
+    starts[which + 1 :] += len(items) - (end - begin)
+    edited = Lists(
+        lists.query_starts,
+        lists.expert,
+        starts,
+        np.concatenate((lists.item[:begin], items[order], lists.item[end:])),
+        np.concatenate((lists.rank[:begin], ranks[order], lists.rank[end:])),
+        None
+        if score is None or lists.score is None
+        else np.concatenate((lists.score[:begin], score[order], lists.score[end:])),
+    )
+    return replace(preferences, lists=edited)
 
 
 def _score_between(score: F8, place: I8, rank: int) -> float:
@@ -73,29 +84,9 @@ def _score_between(score: F8, place: I8, rank: int) -> float:
     return float(above.min()) - step if not len(below) else (float(above.min()) + float(below.max())) / 2
 
 
-def _ranks_follow_scores(rank: I4, score: F8) -> bool:
-    return not np.isnan(score).any() and bool((_competition_ranks(score) == rank).all())
-
-
 def _competition_ranks(score: F8) -> I8:
     """1, 2, 2, 4: one plus the number of larger scores."""
     return np.asarray(np.searchsorted(np.sort(-score), -score, side="left") + 1, np.int64)
-
-
-def _replace_list(lists: Lists, which: int, begin: int, end: int, columns: tuple[I4, I4, F8 | None]) -> Lists:
-    item, rank, score = columns
-    starts = lists.starts.copy()
-    starts[which + 1 :] += len(item) - (end - begin)
-    return Lists(
-        lists.query_starts,
-        lists.expert,
-        starts,
-        np.concatenate((lists.item[:begin], item, lists.item[end:])),
-        np.concatenate((lists.rank[:begin], rank, lists.rank[end:])),
-        None
-        if score is None or lists.score is None
-        else np.concatenate((lists.score[:begin], score, lists.score[end:])),
-    )
 
 
 def add_votes(

@@ -274,13 +274,10 @@ def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
     np.fill_diagonal(correlation, 1.0)
     agree = np.divide(agree, shared, out=np.full_like(agree, np.nan), where=shared > 0)
     judges, worth = [tally.experts[int(c)] for c in codes], len(codes) ** 2 / float(correlation.sum())
-    return Agreement(judges, codes, shared, agree, correlation, worth, _group_copies(judges, correlation))
-
-
-def _group_copies(judges: list[Id], correlation: F8) -> list[list[Id]]:
-    """Judges linked by correlations at the level of copies."""
-    label = graphs.label_matrix_components(correlation >= COPY)
-    groups = [
-        [judges[int(j)] for j in np.flatnonzero(label == g)] for g in range(int(label.max(initial=-1)) + 1)
-    ]
-    return sorted((g for g in groups if len(g) > 1), key=len, reverse=True)
+    copies: dict[int, list[Id]] = {}
+    for judge, group in zip(
+        judges, graphs.label_matrix_components(correlation >= COPY).tolist(), strict=True
+    ):
+        copies.setdefault(group, []).append(judge)
+    groups = sorted((g for g in copies.values() if len(g) > 1), key=len, reverse=True)
+    return Agreement(judges, codes, shared, agree, correlation, worth, groups)
