@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +96,7 @@ def cross_validate(
     base = next(iter(named)) if baseline is None else baseline
     if base not in named:
         raise ParameterError(f"there is no method {base!r} to compare with; {suggest_names(base, named)}")
-    setting = _ValidationSettings(chosen, parse(choose_by), ties, labelled_only, _PooledQueries(dataset))
+    setting = _ValidationSettings(chosen, parse(choose_by), ties, labelled_only, dataset)
     folder = ResultCache.open(resume)
     results: dict[str, list[FoldResult]] = {name: [] for name in named}
     total, done = len(turns) * len(named), 0
@@ -118,30 +118,15 @@ def cross_validate(
 
 
 @dataclass(frozen=True)
-class _PooledQueries:
-    """All queries, for methods that learn without labels; each method is applied once for all folds."""
-
-    data: Dataset
-    results: dict[str, Consensus] = dataclasses.field(default_factory=dict)
-
-    def rank_part(self, model: Aggregator, part: Dataset, ties: TieRule) -> Consensus:
-        """The ranking for the queries of a part; a part with other queries is aggregated on its own."""
-        codes = self.data.preferences.queries.codes_of(part.preferences.queries)
-        if (codes < 0).any():
-            return aggregate_dataset(model, part, ties)
-        if repr(model) not in self.results:
-            self.results[repr(model)] = aggregate_dataset(model, self.data, ties)
-        whole = self.results[repr(model)]
-        index, old = whole.index.select(codes)
-        return Consensus.from_scores(index, whole.scores[old], ties=ties, tolerance=0.0, method=whole.method)
-
-
-class _ValidationSettings(NamedTuple):
+class _ValidationSettings:
     metrics: tuple[Metric, ...]
     choose_by: Metric
     ties: TieRule
     labelled_only: bool
-    pool: _PooledQueries
+    data: Dataset  # all queries, for methods that learn without labels
+    pooled: dict[str, Consensus] = dataclasses.field(
+        default_factory=dict
+    )  # each is applied once for all folds
 
     def key_facts(self) -> list[Any]:
         """Everything a result depends on besides data and method."""
@@ -150,8 +135,16 @@ class _ValidationSettings(NamedTuple):
 
     def rank_part(self, model: Aggregator, part: Dataset) -> Consensus:
         """Apply a fitted model to the queries of a part."""
-        rank = self.pool.rank_part if _uses_all_queries(model) else aggregate_dataset
-        return rank(model, part, self.ties)
+        codes = self.data.preferences.queries.codes_of(part.preferences.queries)
+        # a part with other queries is aggregated on its own
+        if not _uses_all_queries(model) or (codes < 0).any():
+            return aggregate_dataset(model, part, self.ties)
+        if repr(model) not in self.pooled:
+            self.pooled[repr(model)] = aggregate_dataset(model, self.data, self.ties)
+        whole = self.pooled[repr(model)]
+        index, old = whole.index.select(codes)
+        scores = whole.scores[old]
+        return Consensus.from_scores(index, scores, ties=self.ties, tolerance=0.0, method=whole.method)
 
     def evaluate_part(self, consensus: Consensus, data: Dataset, metrics: tuple[Metric, ...]) -> Evaluation:
         if data.labels is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -231,6 +231,7 @@ def annotators(
     counts = crowd.count_against_others()
     judged = judge_annotators(crowd, counts, level)
     shown, near = measure_sides(crowd), compare_peers(crowd)
+    copies = () if near is None else tuple(tuple(g) for g in near.copies)
     index = preferences.index
     grades = np.full(crowd.slot_count, np.nan) if labels is None else labels.align(index)
     if labels is not None and np.isnan(grades).all():  # nearly always a mistake
@@ -243,7 +244,7 @@ def annotators(
         )
     gold = crowd.count_against_scores(grades)
     pace = measure_speed(crowd, times)
-    flags = _collect_flags(crowd, level, pace.deviation, shown.one_sided, near.copies)
+    flags = _collect_flags(crowd, level, pace.deviation, shown.one_sided, copies)
     figures = _compute_figures(crowd, consensus, gold, shown) | {"seconds": pace.median}
     pairs, gold_pairs = counts.same + counts.other, gold.same + gold.other
     place = np.array([VERDICTS.index(v) for v in judged.verdicts], np.int64)
@@ -266,9 +267,8 @@ def annotators(
         )
         for i in order
     )
-    groups = () if near.agreement is None else tuple(tuple(g) for g in near.agreement.copies)
-    worth = count_effective_judges(crowd, near.agreement)
-    return Annotators(rows, consensus.method, level, worth, groups, judged.reversal)
+    worth = count_effective_judges(crowd, near)
+    return Annotators(rows, consensus.method, level, worth, copies, judged.reversal)
 
 
 def _compute_figures(
@@ -306,7 +306,7 @@ def _collect_flags(
     level: float,
     deviation: F8,
     one_sided: dict[Id, float],
-    copies: dict[Id, list[Id]],
+    copies: Sequence[Sequence[Id]],
 ) -> list[list[str]]:
     # repeated answers that are significantly less consistent than those of the others
     pairs, same, repeats = crowd.count_repeats()
@@ -325,8 +325,10 @@ def _collect_flags(
     }
     for who, share in one_sided.items():
         flags[who].append(FIRST if share > 0.5 else SECOND)
-    for who, others in copies.items():
-        if EQUAL not in flags[who]:  # constant answers agree with all other constant answers
-            more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-            flags[who].append(f"{COPIES} {others[0]}{more}")
+    for group in copies:
+        more = f" and {len(group) - 2} more" if len(group) > 2 else ""
+        for who in group:
+            if EQUAL not in flags[who]:  # constant answers agree with all other constant answers
+                other = next(o for o in group if o != who)
+                flags[who].append(f"{COPIES} {other}{more}")
     return list(flags.values())
