@@ -15,8 +15,6 @@ import click
 from podium.core.errors import ParameterError
 from podium.core.optional import check_package
 
-__all__ = ["ProgressLines", "progress_bar", "show_progress_lines", "show_status", "track_progress"]
-
 T = TypeVar("T")
 FIRST, EVERY = 10.0, 30.0  # seconds before the first line, and between lines
 VARIABLE = "PODIUM_PROGRESS"  # seconds between lines instead; 0 for none

@@ -25,21 +25,6 @@ from podium.core.text import format_count
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
 
-__all__ = [
-    "Output",
-    "consensus_options",
-    "echo_if_tty",
-    "echo_note",
-    "echo_warning",
-    "format_number",
-    "print_grid",
-    "print_json",
-    "print_table",
-    "refuse_overwrite",
-    "trec_ties_option",
-    "with_output",
-]
-
 trec_ties_option = click.option(
     "--ties",
     type=click.Choice(["trec", "item", "input"]),

@@ -67,21 +67,17 @@ def _build_settings(files: tuple[str, ...], given: dict[str, Any]) -> ServerSett
     limits["workers"] = given["workers"] or os.cpu_count() or 1
     if given["body_mb"] is not None:
         limits["body_bytes"] = given["body_mb"] << 20
-    token = _read_token(given["token_file"])
+    # the token comes from a file or the environment: other local users can read the command line
+    path = given["token_file"]
+    token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
+    if path is not None and not token:
+        raise ParameterError(f"{path} is empty; write a token to it, for example with `openssl rand -hex 32`")
     return ServerSettings(
         Path(given["folder"]) if given["folder"] else Path.home() / ".podium",
         given["host"],
         given["port"],
-        None if token is None else hash_token(token),
+        hash_token(token) if token else None,
         Limits(**limits),
         tuple(Path(f).resolve() for f in files),
         given["hosts"],
     )
-
-
-def _read_token(path: str | None) -> str | None:
-    """The token from the file or the environment, not the command line, which other local users can read."""
-    token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
-    if path is not None and not token:
-        raise ParameterError(f"{path} is empty; write a token to it, for example with `openssl rand -hex 32`")
-    return token or None

@@ -18,14 +18,12 @@ __all__ = ["to_arrow", "to_numpy", "to_single_array", "to_table"]
 def to_table(batch: Any) -> Any:
     """A record batch as a table."""
     pa = require_module("pyarrow")
-
     return pa.Table.from_batches([batch])
 
 
 def to_single_array(column: Any) -> Any:
     """A column as one contiguous array."""
     pa = require_module("pyarrow")
-
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
@@ -43,7 +41,6 @@ def to_numpy(column: Any) -> npt.NDArray[Any]:
 def to_arrow(values: npt.NDArray[Any]) -> Any:
     """An Arrow array of numbers or booleans."""
     pa = require_module("pyarrow")
-
     bits = values.dtype == np.bool_
     data = np.packbits(values, bitorder="little") if bits else np.ascontiguousarray(values)
     return pa.Array.from_buffers(

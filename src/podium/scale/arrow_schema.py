@@ -68,7 +68,6 @@ def select_column_names(options: Mapping[str, Any]) -> dict[str, str]:
 
 def _check_column_type(name: str, kind: Any) -> None:
     pa = require_module("pyarrow")
-
     t = pa.types
     value = kind.value_type if t.is_dictionary(kind) else kind
     if name in ("rank", "score", "weight"):
@@ -84,14 +83,12 @@ def _check_column_type(name: str, kind: Any) -> None:
 def is_text(kind: Any) -> bool:
     """Whether a type is a text type."""
     pa = require_module("pyarrow")
-
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def to_plain_type(kind: Any) -> Any:
     """The type of a result column: the type of the input ids, with dictionaries and views decoded."""
     pa = require_module("pyarrow")
-
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.string() if pa.types.is_string_view(value) else value
 
@@ -99,7 +96,6 @@ def to_plain_type(kind: Any) -> Any:
 def decode_dictionaries(table: Any, names: Container[str] | None = None) -> Any:
     """The table with all dictionaries decoded, or only those of some columns."""
     pa = require_module("pyarrow")
-
     undone = [names is None or f.name in names for f in table.schema]
     kinds = [
         f.with_type(to_plain_type(f.type)) if u else f for f, u in zip(table.schema, undone, strict=True)
@@ -112,7 +108,6 @@ def normalize_columns(table: Any) -> Any:
     values are decoded.
     """
     pa = require_module("pyarrow")
-
     for at, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
         coded = pa.types.is_dictionary(field.type)
         value = field.type.value_type if coded else field.type
@@ -125,7 +120,6 @@ def normalize_columns(table: Any) -> Any:
 
 def _decode_chunk(chunk: Any, kind: Any) -> Any:
     pa = require_module("pyarrow")
-
     if not pa.types.is_dictionary(chunk.type):
         return chunk.cast(kind)
     return pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(kind)).cast(kind)
@@ -150,7 +144,6 @@ def find_run_starts(column: Any) -> I8:
     value = _to_comparable(column)
     if value is None:
         pc = require_module("pyarrow.compute")
-
         flat = to_single_array(column)
         new = pc.not_equal(flat.slice(1), flat.slice(0, n - 1)).to_numpy(zero_copy_only=False)
     else:
@@ -167,7 +160,6 @@ def take_run_values(column: Any, starts: I8) -> Any:
 def _to_comparable(column: Any) -> npt.NDArray[Any] | None:
     """Numbers that are distinct for distinct values, or None."""
     pa = require_module("pyarrow")
-
     flat = to_single_array(column)
     if pa.types.is_dictionary(flat.type):
         if flat.dictionary.null_count or len(flat.dictionary.unique()) < len(flat.dictionary):
@@ -179,7 +171,6 @@ def _to_comparable(column: Any) -> npt.NDArray[Any] | None:
 def to_ids(flat: Any) -> Ids | None:
     """Ids of an Arrow array without one Python object each; None for integers beyond 64 bits."""
     pa = require_module("pyarrow")
-
     if pa.types.is_integer(flat.type):
         values = to_numpy(flat)
         return None if values.max(initial=0) > LAST_INTEGER else Ids(values.astype(np.int64))
@@ -189,7 +180,6 @@ def to_ids(flat: Any) -> Ids | None:
 def _read_text_buffers(flat: Any) -> tuple[Any, I8]:
     """Bytes and offsets of an array of text."""
     pa = require_module("pyarrow")
-
     flat = flat.cast(pa.large_string())
     _, offsets, data = flat.buffers()
     window = slice(flat.offset, flat.offset + len(flat) + 1)
@@ -200,7 +190,6 @@ def _read_text_buffers(flat: Any) -> tuple[Any, I8]:
 def items_of(column: Any) -> npt.NDArray[Any] | TextColumn | None:
     """Item ids as integers or as coded text; None if neither is possible."""
     pa = require_module("pyarrow")
-
     flat = to_single_array(column)
     if pa.types.is_integer(flat.type):
         value = to_numpy(flat)
@@ -219,7 +208,6 @@ def items_of(column: Any) -> npt.NDArray[Any] | TextColumn | None:
 def ranks_of(table: Any) -> npt.NDArray[np.int32] | None:
     """The ranks of a table; None if it has none, or if they are not whole numbers from 1 in range."""
     pa = require_module("pyarrow")
-
     if "rank" not in table.column_names or not pa.types.is_integer(table.schema.field("rank").type):
         return None
     value = to_numpy(table.column("rank"))
@@ -234,14 +222,12 @@ def scores_of(table: Any) -> npt.NDArray[np.float64] | None:
     if "score" not in table.column_names:
         return None
     pa = require_module("pyarrow")
-
     return to_numpy(to_single_array(table.column("score")).cast(pa.float64(), safe=False))
 
 
 def experts_of(column: Any, row_starts: I8, extra: Ids | None) -> ListExperts:
     """Lists, with codes over the experts in the table and additional known experts."""
     pa = require_module("pyarrow")
-
     flat = to_single_array(column)
     if not pa.types.is_dictionary(flat.type) and not pa.types.is_integer(flat.type):
         flat = flat.dictionary_encode()

@@ -90,7 +90,6 @@ class BatchFunction:
         It takes one argument; Spark counts named arguments, including `self`, and would pass a key as well.
         """
         pa = require_module("pyarrow")
-
         (batch,) = batches
         if isinstance(batch, pa.Table):
             return self._rank_table(batch)

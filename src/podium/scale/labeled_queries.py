@@ -111,7 +111,6 @@ class LabeledReader:
 
     def _read_parquet(self, path: str) -> Preferences | None:
         pa = require_module("pyarrow")
-
         schema, batches = read_parquet(path, names=select_column_names(self.options))
         parts = [self._select_rows(normalize_columns(to_table(batch))) for batch in batches]
         if not any(part.num_rows for part in parts):

@@ -67,7 +67,6 @@ def read_list_columns(table: Any, starts: I8, extra: Ids | None) -> GroupedColum
 def _has_distinct_texts(column: Any) -> bool:
     """Whether distinct codes mean distinct texts, which dictionaries do not guarantee."""
     pa = require_module("pyarrow")
-
     if not pa.types.is_dictionary(column.type):
         return True
     texts = to_single_array(column).dictionary

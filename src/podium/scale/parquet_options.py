@@ -25,7 +25,6 @@ def declare_required(table: Any) -> Any:
     Readers then skip the check for missing values, which dominates the cost for integers.
     """
     pa = require_module("pyarrow")
-
     kinds = [f.with_nullable(bool(c.null_count)) for f, c in zip(table.schema, table.columns, strict=True)]
     return table.cast(pa.schema(kinds, table.schema.metadata))
 

@@ -43,7 +43,6 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
     Memory is bounded by `rows`, one batch and the largest query, plus one id per query seen.
     """
     pa = require_module("pyarrow")
-
     held: list[Any] = []  # its last query may continue in the next batch
     kinds: dict[str, Any] = {}
     seen: set[Any] = set()
@@ -119,7 +118,6 @@ def _iterate_window_sizes(rows: int) -> Iterator[int]:
 def _concat_parts(parts: list[Any]) -> Any:
     """Parts as one contiguous table."""
     pa = require_module("pyarrow")
-
     parts = [p for p in parts if p.num_rows]
     if len(parts) == 1:
         return parts[0].combine_chunks()
@@ -132,7 +130,6 @@ def _concat_parts(parts: list[Any]) -> Any:
 def _to_nullable(table: Any) -> Any:
     """The parts with equal nullability: some batches may declare a column as not nullable and others not."""
     pa = require_module("pyarrow")
-
     return table.cast(pa.schema([f.with_nullable(True).remove_metadata() for f in table.schema]))
 
 
@@ -141,7 +138,6 @@ def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
     merging them would cost more, or some part is already decoded.
     """
     pa = require_module("pyarrow")
-
     costly_columns, rows = set(), sum(p.num_rows for p in parts)
     for name in parts[0].column_names:
         there = [p.column(name) for p in parts if name in p.column_names]

@@ -59,7 +59,6 @@ def _find_overlap_candidates(paths: Sequence[str], column: str) -> list[str]:
 def _read_query_range(path: str, column: str) -> tuple[Any, ...] | None:
     """Smallest and largest query of a file, () without such statistics, None if it has no rows."""
     pq = require_module("pyarrow.parquet")
-
     try:
         with translate_arrow_errors(path):
             about = pq.read_metadata(path)
@@ -109,7 +108,6 @@ def _compute_query_keys(ids: Any) -> I8:
     """Integers unchanged, texts as 64-bit hashes."""
     pa = require_module("pyarrow")
     xxhash = require_module("xxhash")
-
     if pa.types.is_integer(ids.type) and not ids.null_count:
         return to_numpy(ids).astype(np.int64)
     texts = (xxhash.xxh3_64_intdigest(str(i).encode()) for i in ids.to_pylist())

@@ -97,7 +97,6 @@ def _iterate_tables(
     """The rows of a shard, and its interpretation of unlisted items."""
     if is_parquet(shard.path):
         pq = require_module("pyarrow.parquet")
-
         names = select_column_names(options)
         keep = [n for n in pq.read_schema(shard.path).names if n not in names.values()]
         schema, batches = read_parquet(shard.path, keep, names=names)
@@ -118,7 +117,6 @@ def _distribute_rows(
     """Write each row to the file of its query; returns the interpretation of unlisted items."""
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     schema, declared = None, None
     with contextlib.ExitStack() as stack:
         writers: list[Any] = []
@@ -147,14 +145,12 @@ def _distribute_rows(
 
 def _to_written_type(kind: Any) -> Any:
     pa = require_module("pyarrow")
-
     kind = to_plain_type(kind)
     return pa.string() if pa.types.is_large_string(kind) else kind
 
 
 def _cast_table(table: Any, schema: Any, shard: Shard) -> Any:
     pa = require_module("pyarrow")
-
     try:
         return table.select(schema.names).cast(schema)
     except (KeyError, ValueError, pa.ArrowException) as error:
@@ -179,7 +175,6 @@ def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
 def _write_sorted(raw: Path, target: Path, unlisted: str | None) -> None:
     """Sort one file in the order that the fast path needs, and publish it."""
     pq = require_module("pyarrow.parquet")
-
     table = pq.read_table(raw, use_threads=False)
     names = table.column_names
     keys = ("query", "expert", "rank", *(() if "rank" in names else ("score",)), "item", "winner", "loser")

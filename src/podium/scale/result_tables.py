@@ -25,7 +25,6 @@ __all__ = ["build_result_schema", "derive_result_schema", "from_consensus", "fro
 def derive_result_schema(given: Any, keep: Sequence[str]) -> Any:
     """The schema of the results for batches of a schema."""
     pa = require_module("pyarrow")
-
     item = "winner" if "winner" in resolve_columns(given) else "item"
     kept = [pa.field(name, to_plain_type(_find_kept_field(given, name).type)) for name in keep]
     return pa.schema([*build_result_schema(given.field("query").type, given.field(item).type), *kept])
@@ -34,7 +33,6 @@ def derive_result_schema(given: Any, keep: Sequence[str]) -> Any:
 def build_result_schema(query: Any, item: Any) -> Any:
     """The schema of results for ids of these types; no column is nullable."""
     pa = require_module("pyarrow")
-
     kinds = {
         "query": to_plain_type(query),
         "item": to_plain_type(item),
@@ -79,7 +77,6 @@ def from_consensus(
 def from_ranked_table(ranked: RankedTable, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
     """The results computed without preferences."""
     pa = require_module("pyarrow")
-
     results, rows = ranked
     query = _repeat_by_query(table.column("query"), rows, results.counts, schema.field("query").type)
     item, flat = to_arrow(results.item), to_single_array(table.column("item"))
@@ -100,7 +97,6 @@ def _build_table(
 ) -> Any:
     """Results with the kept columns, which have the values of one row per query (`queries`: rows, counts)."""
     pa = require_module("pyarrow")
-
     kept = []
     for name in keep:
         _check_constant(table, name)
@@ -116,7 +112,6 @@ def _repeat_by_query(column: Any, rows: I8, counts: I8, kind: Any) -> Any:
 def _take_rows(column: Any, rows: I8, kind: Any) -> Any:
     """Values of rows, as an array of the given type."""
     pa = require_module("pyarrow")
-
     flat = to_single_array(column)
     if pa.types.is_integer(flat.type) and not flat.null_count:
         return to_arrow(to_numpy(flat)[rows]).cast(kind)
@@ -133,7 +128,6 @@ def _find_query_rows(column: Any, queries: Ids) -> I8:
 
 def _find_kept_field(schema: Any, name: str) -> Any:
     pa = require_module("pyarrow")
-
     from podium.core.params import suggest_names
 
     if name not in schema.names:
@@ -152,7 +146,6 @@ def _check_constant(table: Any, name: str) -> None:
     """Check that a kept column has one value per query."""
     pa = require_module("pyarrow")
     pc = require_module("pyarrow.compute")
-
     pairs = pa.table(
         {"query": to_single_array(table.column("query")), name: to_single_array(table.column(name))}
     )

@@ -55,7 +55,6 @@ class ShardJob:
     def __call__(self, shard: Shard) -> ShardRecord:
         """Run the job unless it is up to date; unreadable input becomes an error in the record."""
         pa = require_module("pyarrow")
-
         begin = time.perf_counter()
         try:
             data = read_small_parquet(shard.path)
@@ -111,7 +110,6 @@ class ShardJob:
     def _rank_whole(self, shard: Shard, rows: list[int]) -> Any:
         """The results of a shard of text or of item features, which is read completely."""
         pa = require_module("pyarrow")
-
         if self.partition_by:
             raise ParameterError("partitions come from columns, which only Parquet shards of lists have")
         given: Preferences | Features | None
@@ -136,7 +134,6 @@ class _PartitionFile:
 
     def __init__(self, target: Path, schema: Any, compression: str) -> None:
         pq = require_module("pyarrow.parquet")
-
         target.parent.mkdir(parents=True, exist_ok=True)
         self._beside = TemporaryFile(target)
         options = build_writer_options(schema, compression)
@@ -146,7 +143,6 @@ class _PartitionFile:
     def write(self) -> None:
         """Write the collected tables as one row group."""
         pa = require_module("pyarrow")
-
         if self.waiting:
             self._writer.write_table(pa.concat_tables(self.waiting))
             self.waiting.clear()
@@ -218,7 +214,6 @@ class _ResultFiles:
             yield "", table
             return
         pc = require_module("pyarrow.compute")
-
         for values in table.select(list(by)).group_by(list(by)).aggregate([]).to_pylist():
             kept = table
             for name in by:

@@ -44,7 +44,6 @@ CODED = 4  # bytes per row of a text column below which it is mostly dictionary 
 def read_small_parquet(path: str) -> Any:
     """The bytes of a Parquet shard, so that the hash matches the data; None if too large or not Parquet."""
     pa = require_module("pyarrow")
-
     if not is_parquet(path) or os.path.getsize(path) > HELD:
         return None
     with translate_arrow_errors(path), pa.OSFile(path) as file:
@@ -64,7 +63,6 @@ def read_parquet(
     """
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     source = path if data is None else pa.BufferReader(data)
     with translate_arrow_errors(path):
         about = pq.read_metadata(source)
@@ -84,7 +82,6 @@ def read_parquet(
 def _rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
     """The schema with columns renamed to their roles; a named column that does not exist is an error."""
     pa = require_module("pyarrow")
-
     for role, column in names.items():
         if column not in schema.names:
             raise InputError(
@@ -102,7 +99,6 @@ def _open_file(source: Any, about: Any, columns: Iterable[str]) -> Any:
     """
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     schema, groups = about.schema.to_arrow_schema(), [about.row_group(g) for g in range(about.num_row_groups)]
     coded = []
     for column in columns:
@@ -130,7 +126,6 @@ def _iterate_batches(file: Any, path: str, columns: Mapping[str, str], rows: int
 def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterator[Any]:
     """The queries of the batches of a shard, as arrays without consecutive repeats."""
     pq = require_module("pyarrow.parquet")
-
     column = (names or {}).get("query", "query")
     with translate_arrow_errors(path):
         about = pq.read_metadata(path)
@@ -154,7 +149,6 @@ def find_column_chunk(group: Any, name: str) -> Any:
 def translate_arrow_errors(path: str) -> Iterator[None]:
     """Convert Arrow's read errors to InputError."""
     pa = require_module("pyarrow")
-
     try:
         yield
     except (pa.ArrowException, OSError) as error:

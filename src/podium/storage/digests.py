@@ -39,7 +39,6 @@ def digest_file(path: str | os.PathLike[str], data: Any = None) -> str:
     `data` are these bytes, if they are in memory already.
     """
     xxhash = require_module("xxhash")
-
     if data is not None:
         return str(xxhash.xxh3_128(data).hexdigest())
     try:

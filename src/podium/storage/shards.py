@@ -80,7 +80,6 @@ def has_no_rows(path: str | os.PathLike[str]) -> bool:
         return False
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     try:
         return bool(pq.read_metadata(path).num_rows == 0)
     except (pa.ArrowException, OSError):

@@ -213,7 +213,6 @@ def _check_parquet_size(name: str, content: bytes, limits: Limits) -> None:
     """Check the decompressed size: a few bytes of Parquet may encode millions of rows."""
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     try:
         about = pq.read_metadata(pa.BufferReader(content))
         groups = [about.row_group(g) for g in range(about.num_row_groups)]
@@ -235,7 +234,6 @@ def _count_text_bytes(content: bytes) -> int:
     pa = require_module("pyarrow")
     pc = require_module("pyarrow.compute")
     pq = require_module("pyarrow.parquet")
-
     schema = pq.ParquetFile(pa.BufferReader(content)).schema
     leaves = [schema.column(n) for n in range(len(schema))]
     if any(leaf.max_repetition_level for leaf in leaves):

@@ -234,7 +234,6 @@ def _replace_parquet_columns(raw: bytes, pick: random.Random) -> bytes:
     """A valid Parquet file whose columns have unexpected types."""
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     table = pq.read_table(io.BytesIO(raw))
     n = table.num_rows
     for _ in range(pick.choice((1, 1, 2))):

@@ -79,7 +79,6 @@ def _exit_with_parent() -> None:
 def configure_worker() -> None:
     """One thread per worker, because there is one worker per core; and keep freed memory."""
     pa = require_module("pyarrow")
-
     os.environ["PODIUM_THREADS"] = "1"
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)

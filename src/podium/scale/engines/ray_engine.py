@@ -25,7 +25,6 @@ def run(
 ) -> Iterator[Any]:
     """Process the shards on a Ray cluster, or on one started for this job."""
     ray = require_module("ray")
-
     is_own_session = not ray.is_initialized()
     if is_own_session:
         own: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
