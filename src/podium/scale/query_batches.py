@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.core.errors import InputError
 from podium.core.optional import require_module
-from podium.scale.arrow_arrays import to_table
 from podium.scale.arrow_schema import (
     decode_dictionaries,
     find_run_starts,
@@ -16,16 +15,13 @@ from podium.scale.arrow_schema import (
     resolve_columns,
     take_run_values,
     to_plain_type,
+    to_table,
 )
 
 if TYPE_CHECKING:
     from podium.kernels.dispatch import I8
 
-__all__ = ["ARROW", "ROWS", "QueryBatch", "iterate_query_batches"]
-
 ROWS = 1 << 20  # rows per step: enough to hide the cost of a step, few enough for CPU caches
-
-
 ARROW = "give a pyarrow table, a record batch or an iterator of them (Ray: batch_format='pyarrow')"
 
 
@@ -123,14 +119,11 @@ def _concat_parts(parts: list[Any]) -> Any:
         return parts[0].combine_chunks()
     costly = _find_costly_dictionaries(parts)
     names = parts[0].column_names
-    table = pa.concat_tables([_to_nullable(decode_dictionaries(p.select(names), costly)) for p in parts])
+    tables = [decode_dictionaries(p.select(names), costly) for p in parts]
+    # some batches may declare a column as not nullable and others not
+    kinds = [pa.schema([f.with_nullable(True).remove_metadata() for f in t.schema]) for t in tables]
+    table = pa.concat_tables([t.cast(kind) for t, kind in zip(tables, kinds, strict=True)])
     return table.unify_dictionaries().combine_chunks()
-
-
-def _to_nullable(table: Any) -> Any:
-    """The parts with equal nullability: some batches may declare a column as not nullable and others not."""
-    pa = require_module("pyarrow")
-    return table.cast(pa.schema([f.with_nullable(True).remove_metadata() for f in table.schema]))
 
 
 def _find_costly_dictionaries(parts: list[Any]) -> set[str]:

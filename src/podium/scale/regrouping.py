@@ -19,24 +19,29 @@ import numpy as np
 
 from podium.core.errors import InputError, Option, ParameterError
 from podium.core.optional import require_module
-from podium.scale.arrow_arrays import to_arrow, to_table
 from podium.scale.arrow_schema import (
     find_run_starts,
     normalize_columns,
     resolve_columns,
     select_column_names,
     take_run_values,
+    to_arrow,
     to_plain_type,
+    to_table,
 )
-from podium.scale.parquet_options import UNLISTED, build_writer_options, declare_required, read_unlisted
-from podium.scale.shard_reading import read_parquet, read_text
+from podium.scale.shard_reading import (
+    UNLISTED,
+    build_writer_options,
+    declare_required,
+    read_parquet,
+    read_text,
+    read_unlisted,
+)
 from podium.scale.shard_records import RECORDS
 from podium.storage.digests import digest_file
 from podium.storage.files import read_json, write_json
 from podium.storage.shards import Paths, Shard, find_shards, is_parquet
 from podium.storage.temporary_files import TemporaryFile, hold_lock, is_locked
-
-__all__ = ["regroup"]
 
 SHARE = 32 << 20  # bytes of input per shard
 MOST = 500  # files open at once
@@ -131,7 +136,9 @@ def _distribute_rows(
                     )
                 declared = declared or unlisted
                 if schema is None:
-                    schema = pa.schema([pa.field(f.name, _to_written_type(f.type)) for f in table.schema])
+                    plain = [(f.name, to_plain_type(f.type)) for f in table.schema]
+                    large = pa.types.is_large_string
+                    schema = pa.schema([(name, pa.string() if large(kind) else kind) for name, kind in plain])
                     files = [scratch / f"{k}.parquet" for k in range(count)]
                     writers = [
                         stack.enter_context(pq.ParquetWriter(f, schema, compression="lz4")) for f in files
@@ -141,12 +148,6 @@ def _distribute_rows(
     if schema is None:
         raise InputError("none of the files has rows", remedy="give files with rows")
     return declared
-
-
-def _to_written_type(kind: Any) -> Any:
-    pa = require_module("pyarrow")
-    kind = to_plain_type(kind)
-    return pa.string() if pa.types.is_large_string(kind) else kind
 
 
 def _cast_table(table: Any, schema: Any, shard: Shard) -> Any:

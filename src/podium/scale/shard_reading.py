@@ -1,4 +1,4 @@
-"""Reading shards: Parquet in batches, files of other formats and item features completely."""
+"""Reading shards: Parquet in batches, files of other formats and item features completely; Parquet settings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 from podium.core.errors import InputError, ParameterError
 from podium.core.optional import require_module
 from podium.core.params import suggest_names
-from podium.scale.arrow_arrays import to_table
 from podium.scale.arrow_schema import (
     LISTS,
     VOTES,
     find_run_starts,
+    is_text,
     normalize_columns,
     resolve_columns,
     take_run_values,
     to_plain_type,
+    to_table,
 )
 from podium.scale.query_batches import ROWS
 from podium.storage.shards import is_parquet
@@ -27,15 +28,8 @@ if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.preferences import Preferences
 
-__all__ = [
-    "check_parquet_options",
-    "iterate_queries",
-    "read_features",
-    "read_parquet",
-    "read_small_parquet",
-    "read_text",
-]
-
+UNLISTED = b"podium:unlisted"  # metadata key for the interpretation of unlisted items
+SOON = 1 << 16  # bytes of distinct text above which no dictionary is written: it is slow and saves nothing
 LARGE_GROUP = 128 << 20  # bytes
 HELD = 64 << 20  # bytes of a shard that a worker may keep in memory
 CODED = 4  # bytes per row of a text column below which it is mostly dictionary codes
@@ -188,3 +182,34 @@ def check_parquet_options(format: str | None, options: Mapping[str, Any]) -> Non
         if name not in (*LISTS, *VOTES, "duplicates"):
             known = sorted({*LISTS, *VOTES, "duplicates"})
             raise ParameterError(f"Parquet shards have no option {name!r}; {suggest_names(name, known)}")
+
+
+def read_unlisted(schema: Any) -> Any:
+    """The interpretation of unlisted items that a shard declares; None if it declares none."""
+    declared = (schema.metadata or {}).get(UNLISTED)
+    return None if declared is None else declared.decode()
+
+
+def declare_required(table: Any) -> Any:
+    """The table with columns without missing values declared as not nullable.
+
+    Readers then skip the check for missing values, which dominates the cost for integers.
+    """
+    pa = require_module("pyarrow")
+    kinds = [f.with_nullable(bool(c.null_count)) for f, c in zip(table.schema, table.columns, strict=True)]
+    return table.cast(pa.schema(kinds, table.schema.metadata))
+
+
+def build_writer_options(schema: Any, compression: str) -> dict[str, Any]:
+    """Options of a Parquet writer: text as dictionaries, other columns plain, compressed where values repeat.
+
+    Scores and numeric ids do not repeat: compressing them would dominate the run time and save little.
+    """
+    text = [f.name for f in schema if is_text(to_plain_type(f.type))]
+    varied = {f.name for f in schema if f.name in ("item", "score") and f.name not in text}
+    return {
+        "compression": {f.name: "none" if f.name in varied else compression for f in schema},
+        "use_dictionary": text,
+        "dictionary_pagesize_limit": SOON,
+        "write_statistics": ["query"],
+    }

@@ -19,8 +19,6 @@ from podium.storage.shards import Shard
 if TYPE_CHECKING:
     from podium.scale.engines import Work
 
-__all__ = ["configure_worker", "run"]
-
 KEPT = 1 << 28  # bytes
 TRIES = 3  # number of pools: a worker killed by the system breaks its pool
 
@@ -82,14 +80,8 @@ def configure_worker() -> None:
     os.environ["PODIUM_THREADS"] = "1"
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    _keep_memory()
-
-
-def _keep_memory() -> None:
-    """Reuse freed memory: each batch allocates the same arrays, and new pages take a tenth of the time.
-
-    Only glibc has these settings (-1: M_TRIM_THRESHOLD, -3: M_MMAP_THRESHOLD).
-    """
+    # each batch allocates the same arrays, and new pages take a tenth of the time; only glibc has these
+    # settings (-1: M_TRIM_THRESHOLD, -3: M_MMAP_THRESHOLD)
     if platform.libc_ver()[0] == "glibc":
         import ctypes
 

@@ -13,8 +13,6 @@ from podium.storage.shards import Shard
 if TYPE_CHECKING:
     from podium.scale.engines import Work
 
-__all__ = ["run"]
-
 LIBRARY = "ray"
 
 BLOCKS = 1000  # maximum number of tasks; with more shards, a task processes several
