@@ -119,11 +119,12 @@ class Registry(Generic[T]):
 
 
 def _load_plug_ins() -> None:
-    if not any(map(_may_name_plug_ins, sys.path)) and not any(map(_has_own_metadata, sys.meta_path)):
+    # finders other than that of Python itself may find packages in their own way
+    others = any(hasattr(f, "find_distributions") and f is not PathFinder for f in sys.meta_path)
+    if not others and not any(map(_may_name_plug_ins, sys.path)):
         return
-    from importlib.metadata import (
-        entry_points,
-    )  # its import and its parser take ten times as long as the search
+    # its import and its parser take ten times as long as the search
+    from importlib.metadata import entry_points
 
     for entry in entry_points(group=_PLUG_INS):
         entry.load()
@@ -144,11 +145,6 @@ def _may_name_plug_ins(path: str) -> bool:
             if _PLUG_INS.encode() in file.read():
                 return True
     return False
-
-
-def _has_own_metadata(finder: object) -> bool:
-    """Whether a finder of modules, other than that of Python itself, finds packages in its own way."""
-    return hasattr(finder, "find_distributions") and finder is not PathFinder
 
 
 # everything that a model file can hold

@@ -58,9 +58,8 @@ class Result(Generic[Row]):
     facts: ClassVar[tuple[str, ...]] = ()  # keys of the document
     shown: ClassVar[int | None] = None  # rows of a table in a notebook
 
-    if (
-        TYPE_CHECKING
-    ):  # a field of some results and a property of others; a class attribute would be its default
+    # a field of some results and a property of others; a class attribute would be its default
+    if TYPE_CHECKING:
 
         @property
         def rows(self) -> Sequence[Row]:

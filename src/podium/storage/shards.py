@@ -38,10 +38,6 @@ def find_shards(inputs: Paths) -> list[Shard]:
             raise InputError("there is no such file", source=str(entry), remedy="check the path")
     if not files:
         raise InputError("there are no shards", remedy="give Parquet files, run files, or folders of them")
-    return _name_shards(files)
-
-
-def _name_shards(files: Sequence[tuple[Path, Path]]) -> list[Shard]:
     if len({os.path.abspath(base) for _, base in files}) > 1:
         common = Path(os.path.commonpath([Path(os.path.abspath(f)).parent for f, _ in files]))
         files = [(f, common) for f, _ in files]

@@ -62,7 +62,13 @@ def has_documentation(cls: type[Aggregator]) -> None:
 @check()
 def repr_round_trip(cls: type[Aggregator]) -> None:
     """The printed form creates an equal aggregator."""
-    for one in _make_variants(cls):
+    variants = [cls()]
+    for p in params.parameters(cls):
+        if isinstance(p.accepts, params.Choice):
+            variants += [cls(**{p.name: v}) for v in p.accepts.values]
+        elif p.tune is not None:
+            variants.append(cls(**{p.name: p.kind(p.tune.high)}))
+    for one in variants:
         assert make(repr(one)).get_parameters() == one.get_parameters()
 
 
@@ -288,16 +294,6 @@ def says_when_it_did_not_converge(cls: type[Aggregator]) -> None:
         diagnostics = fit_aggregator(hurried, preferences).aggregate(preferences).diagnostics
         assert not diagnostics.converged
         assert diagnostics.notes
-
-
-def _make_variants(cls: type[Aggregator]) -> list[Aggregator]:
-    made = [cls()]
-    for p in params.parameters(cls):
-        if isinstance(p.accepts, params.Choice):
-            made += [cls(**{p.name: v}) for v in p.accepts.values]
-        elif p.tune is not None:
-            made.append(cls(**{p.name: p.kind(p.tune.high)}))
-    return made
 
 
 def _collect_arrays(preferences: Preferences) -> list[Any]:

@@ -49,14 +49,17 @@ class PreferenceRows:
 def sample_rows(form: Form, seed: int, *, complete: bool = False) -> PreferenceRows:
     """Random preferences of four experts for three queries; partial and with ties unless `complete`."""
     random = np.random.default_rng((seed, list(Form).index(form)))
-    if form is Form.COMPARISON:
-        return PreferenceRows(form, votes=tuple(_sample_votes(random)))
     rows: list[tuple[Id, Id, Id, float]] = []
+    votes: list[tuple[Id, Id, Id, Id, bool, float]] = []
     for query in QUERIES:
         for expert in EXPERTS:
-            items = list(
-                random.permutation(ITEMS) if complete else random.permutation(ITEMS)[: random.integers(2, 6)]
-            )
+            if form is Form.COMPARISON:
+                for _ in range(6):
+                    a, b = random.choice(len(ITEMS), 2, replace=False)
+                    tie, weight = bool(random.random() < 0.15), float(random.integers(1, 3))
+                    votes.append((query, expert, ITEMS[a], ITEMS[b], tie, weight))
+                continue
+            items = list(random.permutation(ITEMS))[: None if complete else random.integers(2, 6)]
             if form is Form.RATING and not complete:
                 rows += [(query, expert, str(i), float(random.integers(0, 4))) for i in items]
             elif form is Form.RATING:
@@ -64,22 +67,7 @@ def sample_rows(form: Form, seed: int, *, complete: bool = False) -> PreferenceR
             else:
                 rows += [(query, expert, str(i), float(r)) for r, i in enumerate(items, 1)]
     candidates = ((QUERIES[0], "zebu"),) if form is Form.RANKING and not complete else ()
-    return PreferenceRows(form, lists=tuple(rows), candidates=candidates)
-
-
-def _sample_votes(random: np.random.Generator) -> Iterator[tuple[Id, Id, Id, Id, bool, float]]:
-    for query in QUERIES:
-        for expert in EXPERTS:
-            for _ in range(6):
-                a, b = random.choice(len(ITEMS), 2, replace=False)
-                yield (
-                    query,
-                    expert,
-                    ITEMS[a],
-                    ITEMS[b],
-                    bool(random.random() < 0.15),
-                    float(random.integers(1, 3)),
-                )
+    return PreferenceRows(form, tuple(rows), tuple(votes), candidates)
 
 
 def sample_crowd_rows(form: Form, seed: int) -> PreferenceRows:
