@@ -43,12 +43,12 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
     podium serve runs/ qrels.txt --port 9000
     podium serve --host 0.0.0.0 --token-file token.txt --allow-host fusion.example.org
     """
-    from podium.studio import logs
     from podium.studio.app import create_app
     from podium.studio.server import format_address, listen, serve
+    from podium.studio.telemetry import log_to_stderr
 
     settings = _build_settings(files, given)
-    logs.log_to_stderr(quiet)
+    log_to_stderr(quiet)
     app, socket = create_app(settings), listen(settings)
     where = format_address(socket)
     if output.json:

@@ -29,8 +29,6 @@ from podium.studio.api.request_parsing import (
     parse_request,
 )
 
-__all__ = ["QUICK", "answer_fuse", "is_quick", "method_document", "parse_fuse_request"]
-
 _MOST_NAMES = 32  # of lists and weights that are counted one by one
 QUICK = 5000  # ids up to which requests are fused in the event loop, without a thread
 

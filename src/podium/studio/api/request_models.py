@@ -12,16 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from podium.core.params import Range, parameters
 from podium.core.settings import Duplicates, LeaderboardSettings, QueryScope, TieRule, Unlisted
 
-__all__ = [
-    "AggregateRequest",
-    "AnnotatorsRequest",
-    "EvaluateRequest",
-    "ExplainRequest",
-    "FuseRequest",
-    "LeaderboardRequest",
-    "PreferenceRequest",
-]
-
 WHOLE = 2**63  # bound of integer ids
 SPEC = 1000  # maximum characters of a method or metric
 

@@ -10,8 +10,6 @@ from podium.deployment import Deployment, OrderCheck, deploy
 from podium.studio.limits import check_pairs
 from podium.studio.pages.view_context import View, ViewContext, register_view
 
-__all__ = ["build_deploy_view"]
-
 HEAD = ("expert", "name in the engine", "weight", "requests")
 
 

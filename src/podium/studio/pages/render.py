@@ -16,8 +16,6 @@ from podium.core.version import __version__
 from podium.evaluate import charts
 from podium.reporting.blocks import render_checks
 
-__all__ = ["format_csv", "load_asset", "read_static", "render_page", "render_svg", "safe_cell"]
-
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
