@@ -156,7 +156,7 @@ def verb(
             click.echo(f"podium: {name} is left out: {left_out[name]}", err=True)
         if doubt:
             echo_warning(doubt)
-        _write_text(comparison, _format_file(comparison, extra, kind), output)
+        _write_tables(comparison, extra, kind, output)
     if output.json:
         print_json(_build_document(comparison, extra))
     elif not to_file:
@@ -246,22 +246,18 @@ class _ExtraTables(NamedTuple):
     top: int | None
 
 
-def _format_file(comparison: Comparison, extra: _ExtraTables, kind: str) -> str:
-    """The content of the output file; a .csv file holds exactly one table."""
-    if kind == "json":
-        return tables.format_json(_build_document(comparison, extra))
-    further = _build_extra_grids(comparison, extra)
-    if kind == "csv" and further:
-        if len(further) > 1:
-            raise ParameterError(
-                "a .csv file holds one table; ask for one of --curve, --per-query and --pairs"
-            )
-        return tables.format_csv(further[0].head, further[0].rows)
+def _write_tables(comparison: Comparison, extra: _ExtraTables, kind: str, output: Output) -> None:
+    """Write the tables to a file or to standard output; a .csv file holds exactly one table."""
+    further = [] if kind == "json" else _build_extra_grids(comparison, extra)
     writer: Callable[..., str] = getattr(comparison, WRITERS[kind])
-    return writer() if kind == "csv" else writer(further)
-
-
-def _write_text(comparison: Comparison, text: str, output: Output) -> None:
+    if kind == "csv" and len(further) > 1:
+        raise ParameterError("a .csv file holds one table; ask for one of --curve, --per-query and --pairs")
+    if kind == "json":
+        text = tables.format_json(_build_document(comparison, extra))
+    elif kind == "csv":
+        text = tables.format_csv(further[0].head, further[0].rows) if further else writer()
+    else:
+        text = writer(further)
     if output.path is None or output.path == "-":
         click.echo(text, nl=False)
         return

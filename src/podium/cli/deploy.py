@@ -67,6 +67,8 @@ def verb(
     podium deploy rrf --to qdrant --cost *.run --qrels qrels.txt
     """
     from podium.core import registry
+    from podium.data.dataset import Dataset
+    from podium.deployment import measure_copying_cost
 
     output.check()
     registry.engines.get(engine)
@@ -74,7 +76,15 @@ def verb(
     if asked is not None and not source.files:
         raise ParameterError(f"{asked} needs runs; give the files after the options")
     if cost:
-        _print_cost(model, engine, depth, metric, source, output)
+        data = Dataset(source.preferences, source.labels)
+        with progress_bar() as progress:
+            loss = measure_copying_cost(data, engine, model, metric=metric, depth=depth, progress=progress)
+        if output.json:
+            print_json(loss.to_dict())
+            return
+        print_grid(loss.grid())
+        for note in loss.notes:
+            echo_note(f"deployed in its nearest form: {note}")
         return
     method = make_method(model)
     names: Any = None
@@ -149,18 +159,3 @@ def _check_runs(deployment: Deployment, metric: str, source: Input, on: str | No
         click.echo(f"{deployment.engine.title}: {words}", err=True)
         facts["cost"] = words
     return facts
-
-
-def _print_cost(model: str, engine: str, depth: int, metric: str, source: Input, output: Output) -> None:
-    from podium.data.dataset import Dataset
-    from podium.deployment import measure_copying_cost
-
-    data = Dataset(source.preferences, source.labels)
-    with progress_bar() as progress:
-        cost = measure_copying_cost(data, engine, model, metric=metric, depth=depth, progress=progress)
-    if output.json:
-        print_json(cost.to_dict())
-        return
-    print_grid(cost.grid())
-    for note in cost.notes:
-        echo_note(f"deployed in its nearest form: {note}")

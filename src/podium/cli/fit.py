@@ -73,6 +73,7 @@ def verb(
     """
     from podium import models
     from podium.data.dataset import Dataset
+    from podium.evaluate import holdout
 
     output.check()
     if validation and validation_share is not None:
@@ -99,7 +100,9 @@ def verb(
         if validation:
             held = _read_validation(model, dataclasses.replace(source, files=validation), data)
         else:
-            data, held = _split_validation(data, validation_share, seed, learned)
+            if validation_share is None:
+                validation_share = SHARE if learned and _count_labeled_queries(data) >= ENOUGH else 0.0
+            data, held = holdout(data, validation_share, seed) if validation_share else (data, None)
         facts |= _fit_and_measure(model, data, held)
     models.save(model, facts["model"], overwrite=output.overwrite)
     if output.json:
@@ -202,16 +205,6 @@ def _read_validation(model: Aggregator, source: Input, data: Dataset) -> Dataset
             f"query {both[0]!r} is in both the input and --validation; validate on queries not used for training"
         )
     return Dataset(preferences, source.labels, source.features_of(model))
-
-
-def _split_validation(
-    data: Dataset, share: float | None, seed: int, learns: bool
-) -> tuple[Dataset, Dataset | None]:
-    from podium.evaluate import holdout
-
-    if share is None:
-        share = SHARE if learns and _count_labeled_queries(data) >= ENOUGH else 0.0
-    return holdout(data, share, seed) if share else (data, None)
 
 
 def _count_labeled_queries(data: Dataset) -> int:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from podium.cli.output import Output, print_json, with_output
 from podium.core.errors import ParameterError
-
-if TYPE_CHECKING:
-    from podium.studio.settings import ServerSettings
 
 
 @click.command(name="serve")
@@ -44,24 +41,10 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
     podium serve --host 0.0.0.0 --token-file token.txt --allow-host fusion.example.org
     """
     from podium.studio.app import create_app
-    from podium.studio.server import format_address, listen, serve
-    from podium.studio.telemetry import log_to_stderr
-
-    settings = _build_settings(files, given)
-    log_to_stderr(quiet)
-    app, socket = create_app(settings), listen(settings)
-    where = format_address(socket)
-    if output.json:
-        print_json({"address": where, "pid": os.getpid()})
-    else:
-        click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C stops the server)")
-    sys.stdout.flush()
-    serve(app, socket)
-
-
-def _build_settings(files: tuple[str, ...], given: dict[str, Any]) -> ServerSettings:
     from podium.studio.security import hash_token
+    from podium.studio.server import format_address, listen, serve
     from podium.studio.settings import Limits, ServerSettings
+    from podium.studio.telemetry import log_to_stderr
 
     limits: dict[str, Any] = {k: given[k] for k in ("seconds", "concurrent") if given[k] is not None}
     limits["workers"] = given["workers"] or os.cpu_count() or 1
@@ -72,7 +55,7 @@ def _build_settings(files: tuple[str, ...], given: dict[str, Any]) -> ServerSett
     token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
     if path is not None and not token:
         raise ParameterError(f"{path} is empty; write a token to it, for example with `openssl rand -hex 32`")
-    return ServerSettings(
+    settings = ServerSettings(
         Path(given["folder"]) if given["folder"] else Path.home() / ".podium",
         given["host"],
         given["port"],
@@ -81,3 +64,12 @@ def _build_settings(files: tuple[str, ...], given: dict[str, Any]) -> ServerSett
         tuple(Path(f).resolve() for f in files),
         given["hosts"],
     )
+    log_to_stderr(quiet)
+    app, socket = create_app(settings), listen(settings)
+    where = format_address(socket)
+    if output.json:
+        print_json({"address": where, "pid": os.getpid()})
+    else:
+        click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C stops the server)")
+    sys.stdout.flush()
+    serve(app, socket)

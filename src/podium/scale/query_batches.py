@@ -47,7 +47,14 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
             raise InputError(f"one of the batches is a {type(batch).__name__}", remedy=ARROW)
         part = normalize_columns(to_table(batch) if isinstance(batch, pa.RecordBatch) else batch)
         resolve_columns(part.schema)
-        kinds = _check_same_types(part.schema, kinds)
+        before, kinds = kinds, {field.name: to_plain_type(field.type) for field in part.schema}
+        remedy = "cast them to one schema"
+        for name in kinds.keys() ^ before.keys() if before else ():
+            raise InputError(f"only some of the batches have a column {name!r}", remedy=remedy)
+        for name, old in before.items():
+            if old != kinds[name]:
+                text = f"the column {name!r} has type {old} in one batch and {kinds[name]} in another"
+                raise InputError(text, remedy=remedy)
         if not part.num_rows:
             continue
         if held and 2 * part.num_rows >= rows:
@@ -66,20 +73,6 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
             held = [table.slice(cut)]
     if held:
         yield _pass_new_queries(_concat_parts(held), seen)
-
-
-def _check_same_types(schema: Any, before: dict[str, Any]) -> dict[str, Any]:
-    """Columns and their types, which must equal those of earlier batches."""
-    kinds = {field.name: to_plain_type(field.type) for field in schema}
-    for name in kinds.keys() ^ before.keys() if before else ():
-        raise InputError(f"only some of the batches have a column {name!r}", remedy="cast them to one schema")
-    for name, kind in kinds.items():
-        if before and before[name] != kind:
-            raise InputError(
-                f"the column {name!r} has type {before[name]} in one batch and {kind} in another",
-                remedy="cast them to one schema",
-            )
-    return kinds
 
 
 def _count_continued_rows(before: Any, part: Any) -> int:

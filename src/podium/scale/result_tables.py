@@ -105,9 +105,18 @@ def _build_table(
 ) -> Any:
     """Results with the kept columns, which have the values of one row per query (`queries`: rows, counts)."""
     pa = require_module("pyarrow")
+    pc = require_module("pyarrow.compute")
     kept = []
     for name in keep:
-        _check_constant(table, name)
+        pairs = pa.table({n: to_single_array(table.column(n)) for n in ("query", name)})
+        grouped = pairs.group_by("query").aggregate([(name, "count_distinct", pc.CountOptions(mode="all"))])
+        several = pc.greater(grouped.column(f"{name}_count_distinct"), 1)
+        if pc.any(several).as_py():
+            query = grouped.column("query").filter(several)[0].as_py()
+            raise InputError(
+                f"query {query!r} has several values of {name!r}",
+                remedy="a kept column must have one value per query",
+            )
         kept.append(_repeat_by_query(table.column(name), *queries, schema.field(name).type))
     return pa.Table.from_arrays([*ids, *map(to_arrow, numbers), *kept], schema=schema)
 
@@ -125,20 +134,3 @@ def _take_rows(column: Any, rows: I8, kind: Any) -> Any:
         return to_arrow(to_numpy(flat)[rows]).cast(kind)
     taken = flat.take(to_arrow(rows))
     return taken if taken.type == kind else taken.cast(kind)
-
-
-def _check_constant(table: Any, name: str) -> None:
-    """Check that a kept column has one value per query."""
-    pa = require_module("pyarrow")
-    pc = require_module("pyarrow.compute")
-    pairs = pa.table(
-        {"query": to_single_array(table.column("query")), name: to_single_array(table.column(name))}
-    )
-    grouped = pairs.group_by("query").aggregate([(name, "count_distinct", pc.CountOptions(mode="all"))])
-    several = pc.greater(grouped.column(f"{name}_count_distinct"), 1)
-    if pc.any(several).as_py():
-        query = grouped.column("query").filter(several)[0].as_py()
-        raise InputError(
-            f"query {query!r} has several values of {name!r}",
-            remedy="a kept column must have one value per query",
-        )

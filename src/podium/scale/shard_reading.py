@@ -60,30 +60,24 @@ def read_parquet(
     source = path if data is None else pa.BufferReader(data)
     with translate_arrow_errors(path):
         about = pq.read_metadata(source)
+    names, given = names or {}, about.schema.to_arrow_schema()
     try:
-        there = _rename_to_roles(about.schema.to_arrow_schema(), names or {})
+        for role, column in names.items():
+            if column not in given.names:
+                remedy = suggest_names(column, given.names)
+                raise InputError(f"there is no column {column!r} for {role!r}", remedy=remedy)
+        back = {column: role for role, column in names.items()}
+        kept = [f for f in given if f.name in back or f.name not in names]
+        there = pa.schema([f.with_name(back.get(f.name, f.name)) for f in kept], given.metadata)
         roles = list(dict.fromkeys((*resolve_columns(there), *keep)))
         for name in set(keep) - set(there.names):
             raise InputError(f"there is no column {name!r} to keep", remedy=suggest_names(name, there.names))
     except InputError as error:
         raise InputError(error.problem, source=path, remedy=error.remedies) from None
-    columns = {role: (names or {}).get(role, role) for role in roles}
+    columns = {role: names.get(role, role) for role in roles}
     file = _open_file(source, about, columns.values())
     fields = [file.schema_arrow.field(column).with_name(role) for role, column in columns.items()]
     return pa.schema(fields, file.schema_arrow.metadata), _iterate_batches(file, path, columns, rows)
-
-
-def _rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
-    """The schema with columns renamed to their roles; a named column that does not exist is an error."""
-    pa = require_module("pyarrow")
-    for role, column in names.items():
-        if column not in schema.names:
-            raise InputError(
-                f"there is no column {column!r} for {role!r}", remedy=suggest_names(column, schema.names)
-            )
-    back = {column: role for role, column in names.items()}
-    kept = [f for f in schema if f.name in back or f.name not in names]
-    return pa.schema([f.with_name(back.get(f.name, f.name)) for f in kept], schema.metadata)
 
 
 def _open_file(source: Any, about: Any, columns: Iterable[str]) -> Any:

@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from podium.storage.files import write_atomically
 
-__all__ = ["KINDS", "PreparedArrays", "decode_arrays", "encode_arrays", "read_arrays", "write_arrays"]
-
 LAYOUT = 1  # version of the file layout; files with another version are ignored
 KINDS = {  # in the order of the arrays in a file, which is that of the package safetensors
     "U64": np.uint64,

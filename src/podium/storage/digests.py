@@ -15,8 +15,6 @@ from podium.core.optional import require_module
 if TYPE_CHECKING:
     from podium.data.dataset import Dataset
 
-__all__ = ["digest_bytes", "digest_dataset", "digest_file", "digest_values"]
-
 
 def digest_values(values: Any) -> str:
     """Digest of plain values as 32 hex digits.

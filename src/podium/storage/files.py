@@ -24,17 +24,6 @@ from podium.kernels import dispatch
 from podium.kernels.dispatch import U1
 from podium.storage.temporary_files import TemporaryFile
 
-__all__ = [
-    "Source",
-    "derive_distinct_names",
-    "derive_expert_names",
-    "open_source",
-    "read_json",
-    "refuse_same_names",
-    "write_atomically",
-    "write_json",
-]
-
 _NEWLINE = 10
 _BLOCK = 1 << 22
 _LONGEST_HEAD = 1 << 20  # bytes
@@ -81,7 +70,13 @@ class Source:
             text = text[3:]
         if not text[:4096].tobytes().strip() and not text.tobytes().strip():
             raise self.error("the file is empty")
-        self._refuse_other_files(text)
+        start = text[:8].tobytes()
+        for mark, name in _BOMS.items():
+            if start.startswith(mark):
+                raise self.error(f"the file is {name}", remedy=("give ", Option("encoding", name)))
+        for magic, what in _ARCHIVES.items():
+            if start.startswith(magic):
+                raise self.error(f"the file is {what}", remedy="unpack it first, or use gzip")
         return text
 
     @functools.cached_property
@@ -109,15 +104,6 @@ class Source:
         """Estimated number of lines, from the length of the first ones."""
         head = self.view[:65536]
         return len(self.view) * max(int((head == _NEWLINE).sum()), 1) // len(head)
-
-    def _refuse_other_files(self, text: U1) -> None:
-        start = text[:8].tobytes()
-        for mark, name in _BOMS.items():
-            if start.startswith(mark):
-                raise self.error(f"the file is {name}", remedy=("give ", Option("encoding", name)))
-        for magic, what in _ARCHIVES.items():
-            if start.startswith(magic):
-                raise self.error(f"the file is {what}", remedy="unpack it first, or use gzip")
 
     def _check_utf8(self, view: U1) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")()

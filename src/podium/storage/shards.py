@@ -10,8 +10,6 @@ from typing import NamedTuple
 from podium.core.errors import InputError
 from podium.core.optional import require_module
 
-__all__ = ["Paths", "Shard", "find_shards", "has_no_rows", "is_parquet", "to_absolute_paths"]
-
 SUFFIXES = (".parquet", ".pq")
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 

@@ -84,7 +84,15 @@ class Guard:
     def check_request(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> None:
         """Raise `RequestRefused` for a request that must not be answered."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        self._check_host(host)
+        name, colon, port = host.rpartition(":")
+        name = name if colon and port.isdigit() else host
+        if name not in self._names and (is_loopback(self._settings.host) or not _is_address(name)):
+            # with DNS rebinding, another site's requests arrive under its own name
+            raise RequestRefused(
+                421,
+                "the Host header does not name this server",
+                "use the URL that `podium serve` printed, or allow the name with --allow-host",
+            )
         if method in SAFE:
             site, is_link = headers.get(b"sec-fetch-site"), headers.get(b"sec-fetch-mode") == b"navigate"
             foreign = site in ELSEWHERE and not is_link
@@ -96,18 +104,6 @@ class Guard:
             raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
         if self._settings.token_hash is not None and path not in OPEN:
             self._check_token(headers)
-
-    def _check_host(self, host: str) -> None:
-        """Refuse unknown hosts: with DNS rebinding, another site's requests arrive under its own name."""
-        name, colon, port = host.rpartition(":")
-        name = name if colon and port.isdigit() else host
-        if name in self._names or (not is_loopback(self._settings.host) and _is_address(name)):
-            return
-        raise RequestRefused(
-            421,
-            "the Host header does not name this server",
-            "use the URL that `podium serve` printed, or allow the name with --allow-host",
-        )
 
     def _check_token(self, headers: Mapping[bytes, bytes]) -> None:
         kind, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")

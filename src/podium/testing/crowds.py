@@ -134,25 +134,19 @@ def add_spammers(
     name = "spammer"
     while any(str(e).startswith(name) for e in preferences.experts):
         name = f"another {name}"
-    drawn = [
-        (query, f"{name} {n}", expert)
-        for query in range(len(preferences))
-        for n, expert in enumerate(_sample_experts(preferences, query, share, chance), 1)
-    ]
+    drawn: list[Spammer] = []
+    for query in range(len(preferences)):
+        tables = preferences.lists, preferences.comparisons
+        own = [t.expert[t.query_starts[query] : t.query_starts[query + 1]] for t in tables]
+        experts = np.unique(np.concatenate(own))
+        count = int(np.floor(share * len(experts) + 0.5))
+        chosen = chance.choice(experts, count).tolist() if count else []
+        drawn += [(query, f"{name} {n}", expert) for n, expert in enumerate(chosen, 1)]
     if not drawn:
         return preferences
     votes = _imitate_votes(preferences, drawn, kind == "random", grades, chance)
     lists = _imitate_lists(preferences, drawn, kind == "random", grades, chance)
     return Preferences.concat([preferences, *(p for p in (votes, lists) if p is not None)])
-
-
-def _sample_experts(preferences: Preferences, query: int, share: float, chance: Random) -> list[int]:
-    """The experts whose items the spammers of a query judge."""
-    tables = preferences.lists, preferences.comparisons
-    own = [t.expert[t.query_starts[query] : t.query_starts[query + 1]] for t in tables]
-    experts = np.unique(np.concatenate(own))
-    count = int(np.floor(share * len(experts) + 0.5))
-    return [int(e) for e in chance.choice(experts, count)] if count else []
 
 
 def _find_imitated_rows(table: Comparisons | Lists, drawn: Sequence[Spammer]) -> tuple[I8, list[str]]:

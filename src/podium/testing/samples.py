@@ -85,42 +85,24 @@ def sample_crowd_rows(form: Form, seed: int) -> PreferenceRows:
         truth = random.permutation(len(items))
         for expert, quality in zip(experts, right, strict=True):
             if form is Form.COMPARISON:
-                votes += _sample_crowd_votes(random, query, expert, items, truth, quality)
+                for _ in range(random.integers(1, 4)):
+                    a, b = random.choice(len(items), 2, replace=False)
+                    if (truth[a] > truth[b]) != (random.random() < quality):
+                        a, b = b, a
+                    weight = float(random.choice([0.5, 1.0, 1.0, 2.0]))
+                    votes.append((query, expert, items[a], items[b], bool(random.random() < 0.1), weight))
+                continue
+            held = random.permutation(len(items))[: random.integers(1, len(items) + 1)]
+            if form is Form.RATING:
+                shift = 4 * (expert == EXPERTS[0] and quality < 0.9)
+                for i in held:
+                    level = truth[i] * 4 // len(items) if random.random() < quality else random.integers(0, 4)
+                    lists.append((query, expert, items[i], float(level + shift)))
             else:
-                lists += _sample_crowd_list(random, form, query, expert, items, truth, quality)
+                value = np.sign(quality - 0.5) * truth[held] + random.normal(0, 2, len(held))
+                order = held[np.argsort(-value)]
+                lists += [(query, expert, items[i], float(rank)) for rank, i in enumerate(order, 1)]
     return PreferenceRows(form, tuple(lists), tuple(votes))
-
-
-def _sample_crowd_votes(
-    random: np.random.Generator, query: Id, expert: Id, items: tuple[str, ...], truth: I8, quality: float
-) -> Iterator[tuple[Id, Id, Id, Id, bool, float]]:
-    for _ in range(random.integers(1, 4)):
-        a, b = random.choice(len(items), 2, replace=False)
-        if (truth[a] > truth[b]) != (random.random() < quality):
-            a, b = b, a
-        weight = float(random.choice([0.5, 1.0, 1.0, 2.0]))
-        yield query, expert, items[a], items[b], bool(random.random() < 0.1), weight
-
-
-def _sample_crowd_list(
-    random: np.random.Generator,
-    form: Form,
-    query: Id,
-    expert: Id,
-    items: tuple[str, ...],
-    truth: I8,
-    quality: float,
-) -> Iterator[tuple[Id, Id, Id, float]]:
-    held = random.permutation(len(items))[: random.integers(1, len(items) + 1)]
-    if form is Form.RATING:
-        shift = 4 * (expert == EXPERTS[0] and quality < 0.9)
-        for i in held:
-            level = truth[i] * 4 // len(items) if random.random() < quality else random.integers(0, 4)
-            yield query, expert, items[i], float(level + shift)
-        return
-    value = np.sign(quality - 0.5) * truth[held] + random.normal(0, 2, len(held))
-    for rank, i in enumerate(held[np.argsort(-value)], 1):
-        yield query, expert, items[i], float(rank)
 
 
 def iterate_samples(accepts: frozenset[Form], seeds: int = 3) -> Iterator[PreferenceRows]:

@@ -33,32 +33,27 @@ def run(
     if count <= 1:
         yield from map(work, shards)
         return
-    left = list(shards)
+    kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context, left = multiprocessing.get_context(kind), list(shards)
     for _ in range(TRIES):
         done: set[Shard] = set()
+        pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start_worker)
         try:
-            for shard, result in _run_pool(work, left, count):
+            jobs = {pool.submit(work, shard): shard for shard in left}
+            for job in as_completed(jobs):
+                shard, result = jobs.pop(job), job.result()
                 done.add(shard)
                 yield result
             return
         except BrokenProcessPool:
             left = [s for s in left if s not in done]
+        finally:
+            pool.shutdown(cancel_futures=True)
     raise PodiumError(
         f"worker processes died {TRIES} times, last on one of {', '.join(s.path for s in left[:3])}; "
         "if memory ran out, use fewer workers or smaller shards (results are kept); in a script, call this"
         " under if __name__ == '__main__'"
     )
-
-
-def _run_pool(work: Work, shards: Sequence[Shard], count: int) -> Iterator[tuple[Shard, Any]]:
-    kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context(kind), initializer=_start_worker)
-    try:
-        jobs = {pool.submit(work, shard): shard for shard in shards}
-        for job in as_completed(jobs):
-            yield jobs.pop(job), job.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _start_worker() -> None:

@@ -78,28 +78,23 @@ def build_rank_view(c: ViewContext) -> View:
     texts = item_texts(before)
     state = [("q", id_text(q, c.data.preferences.queries)), ("m", spec)]
     state += [(MARK + id_text(e, c.data.preferences.experts), f"{f:g}") for e, f in factors.items()]
+    # for screen readers
+    moved = sum(r.rank != before[r.item] for r in places)
+    text, first = "The weights do not change the order.", places[0]
+    if moved:
+        was = f" (was {before[first.item]})" if before[first.item] != 1 else ", unchanged"
+        text = f"{moved} of {len(places)} items changed rank; {first.item} is first{was}."
     document = {
         "method": repr(method),
         "query": q,
         "weights": [{"expert": e, "factor": f} for e, f in factors.items()],
-        "text": _describe_moves(places, before),
+        "text": text,
         "rows": [
             {**dict(zip(HEAD, r, strict=True)), "why": c.build_link("why", *state, ("item", texts[r[1]]))}
             for r in rows[:SHOWN]
         ],
     }
     return View("Ranking", document, HEAD, rows)
-
-
-def _describe_moves(places: list[RankedItem], before: Mapping[Id, int]) -> str:
-    """Describe the effect of the weights, for screen readers."""
-    moved = [r for r in places if r.rank != before[r.item]]
-    if not moved:
-        return "The weights do not change the order."
-    first = places[0]
-    was = f" (was {before[first.item]})" if before[first.item] != 1 else ", unchanged"
-    top = f"{first.item} is first{was}"
-    return f"{len(moved)} of {len(places)} items changed rank; {top}."
 
 
 @register_view("why", "Why", 60)

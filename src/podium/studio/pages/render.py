@@ -60,10 +60,6 @@ def read_static(name: str) -> str:
     return importlib.resources.files(__package__).joinpath("static", name).read_text("utf-8")
 
 
-def _format_time(seconds: float | None) -> str:
-    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
 def _format_shade(rank: int | None) -> str:
     """The CSS class of a cell: rank 1 is darkest, and each lighter shade covers twice as many ranks.
 
@@ -83,7 +79,7 @@ def _load_templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {
-        "when": _format_time,
+        "when": lambda t: "" if t is None else datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "shade": _format_shade,
         "short": tables.shorten_text,
         "figure": tables.format_decimal,
