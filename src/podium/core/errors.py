@@ -13,25 +13,6 @@ from typing import Any, Literal
 
 from podium.core.text import join_words
 
-__all__ = [
-    "ALLOW_REPEATS",
-    "InputError",
-    "MessageText",
-    "MissingPackageError",
-    "ModelFileError",
-    "NoGainWarning",
-    "NotFittedError",
-    "Option",
-    "OptionFormatter",
-    "ParameterError",
-    "PodiumError",
-    "PodiumWarning",
-    "UnsupportedFormError",
-    "capture_warnings",
-    "check_type",
-]
-
-
 # what an option belongs to: file I/O, the parameters of a method, or the settings of an analysis
 OptionOwner = Literal["reading", "writing", "method", "setting"]
 

@@ -32,21 +32,6 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_
 from podium.core.errors import ParameterError
 from podium.core.old_names import RenamedAttribute
 
-__all__ = [
-    "Choice",
-    "Fixed",
-    "Flags",
-    "Parameter",
-    "ParameterDataclass",
-    "Range",
-    "Tune",
-    "check_settings",
-    "parameters",
-    "parse_spec",
-    "suggest_names",
-    "validate",
-]
-
 
 @dataclass(frozen=True)
 class Range:

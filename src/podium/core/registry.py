@@ -20,8 +20,6 @@ from typing import Any, Generic, TypeVar
 from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 
-__all__ = ["Registry", "aggregators", "engines", "formats", "learners", "metrics", "models"]
-
 T = TypeVar("T")
 _PLUG_INS = "podium.plugins"  # the entry-point group
 

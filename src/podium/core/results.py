@@ -14,8 +14,6 @@ from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 from podium.core.tables import Grid, escape_html, format_json, render_block, render_paragraph, render_table
 
-__all__ = ["Column", "Result", "ViewBlock", "build_grid", "show_field"]
-
 Row = TypeVar("Row")
 Column = tuple[str, Callable[[Any], str]]  # the heading, and the text of the cell in a row
 ViewBlock = str | tuple[str, ...] | Grid  # a paragraph, a bullet list, a table

@@ -143,22 +143,19 @@ def _distribute_rows(
                     writers = [
                         stack.enter_context(pq.ParquetWriter(f, schema, compression="lz4")) for f in files
                     ]
-                for k, part in _split_by_query(_cast_table(table, schema, shard), count):
+                try:
+                    table = table.select(schema.names).cast(schema)
+                except (KeyError, ValueError, pa.ArrowException) as error:
+                    raise InputError(
+                        f"its columns do not match those of the first file: {error}"[:300],
+                        source=shard.path,
+                        remedy="give files with the same columns of the same types",
+                    ) from None
+                for k, part in _split_by_query(table, count):
                     writers[k].write_table(part)
     if schema is None:
         raise InputError("none of the files has rows", remedy="give files with rows")
     return declared
-
-
-def _cast_table(table: Any, schema: Any, shard: Shard) -> Any:
-    pa = require_module("pyarrow")
-    try:
-        return table.select(schema.names).cast(schema)
-    except (KeyError, ValueError, pa.ArrowException) as error:
-        raise InputError(
-            f"its columns do not match those of the first file: {error}"[:300], source=shard.path,
-            remedy="give files with the same columns of the same types",
-        ) from None  # fmt: skip
 
 
 def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
