@@ -48,7 +48,7 @@ def make_shards(folder: Path, queries: int, text: bool = False, nullable: bool =
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from podium.scale.parquet_options import build_writer_options, declare_required
+    from podium.scale.shard_reading import build_writer_options, declare_required
 
     lists = make_lists(20_000, seed)
     names = pa.array([f"engine-{e}" for e in range(EXPERTS)])
@@ -193,8 +193,7 @@ def _floor(folder: str) -> float:
     import pyarrow.parquet as pq
 
     from podium.scale.engines.local_engine import configure_worker
-    from podium.scale.parquet_options import build_writer_options
-    from podium.scale.shard_reading import read_parquet
+    from podium.scale.shard_reading import build_writer_options, read_parquet
     from podium.storage.digests import digest_file
 
     configure_worker()

@@ -15,7 +15,7 @@ from podium.data.labels import Labels
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.methods.feature.belief_weights import BeliefFit, grades_for, spread_beliefs
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.feature.labelled_features import LabelledFeatures
 from podium.methods.learned.lambdarank import LambdaRank
 from podium.metrics.base import measure, parse

@@ -7,8 +7,8 @@ import pytest
 
 from podium import Preferences
 from podium.analysis.annotators import annotators
+from podium.analysis.annotators.annotator_verdicts import measure_reversal
 from podium.analysis.annotators.crowd_judgements import CrowdJudgements
-from podium.analysis.annotators.reversal_check import measure_reversal
 from podium.testing.crowds import simulate
 
 BAD = ("random", "malicious")

@@ -22,10 +22,9 @@ from podium.data.demo import demo
 from podium.evaluate import evaluate, expert_rankings, tune
 from podium.evaluate.significance import randomization
 from podium.evaluate.tuning import QualityWeights, search_space
-from podium.evaluate.tuning.config_search import build_configurations, find_finalists
 from podium.evaluate.tuning.nested_estimate import NestedEstimate, compute_tuning_row, estimate_nested
-from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, evaluate_config
-from podium.evaluate.tuning.search_space import MethodSpace, TuningConfig
+from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, evaluate_config, find_finalists
+from podium.evaluate.tuning.search_space import MethodSpace, TuningConfig, build_configurations
 from podium.methods.base import LIST_FORMS, Tags
 from podium.methods.feature.retargeting import MonotoneRetargeting
 from podium.methods.positional import Positional

@@ -8,7 +8,7 @@ import pytest
 from podium import Labels
 from podium.kernels import dispatch
 from podium.kernels import lambdas as kernels
-from podium.learning.examples import Examples, build_target
+from podium.learning.examples import Examples
 from reference import lambdas as plain
 
 METRICS = [
@@ -86,7 +86,7 @@ def test_threads_change_nothing_with_ties(metric, monkeypatch):
 @pytest.mark.parametrize("metric", ["ndcg:exp", "map", "err(max_grade=2)"])
 def test_tied_rows_of_one_grade_share_their_gradient(metric, both):
     labels = Labels.from_dict({"q": {"a": 1, "b": 1, "c": 0, "d": 0, "e": 2}})
-    t = build_target(metric, Examples.from_labels(labels.index, labels).labels)
+    t = Examples.from_labels(labels.index, labels).build_target(metric)
     slope = kernels.compute_lambdas(np.zeros(5), np.array([0, 5]), t)
     assert slope[1] == pytest.approx(slope[2])  # the rows lie best grade first: e, a, b, c, d
     assert slope[3] == pytest.approx(slope[4])

@@ -7,7 +7,7 @@ import pytest
 
 from podium import Features, Labels, Preferences, load, make, save
 from podium.core.errors import InputError, PodiumWarning
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.learned import svd_features
 from podium.methods.learned.fused import standardize_by_query
 

@@ -10,7 +10,7 @@ import pytest
 from podium import Features, Labels, Preferences, load, make, save
 from podium.core.errors import InputError, ModelFileError, NotFittedError, ParameterError, PodiumWarning
 from podium.kernels.belief_lambdas import compute_belief_lambdas
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.feature.labelled_features import LabelledFeatures
 from podium.methods.feature.labelled_features_aggregator import LabelledFeaturesAggregator
 from podium.methods.learned.lambdarank import LambdaRank

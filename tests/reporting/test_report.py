@@ -136,6 +136,15 @@ def test_no_judged_item_in_the_top():
     assert "do not cover these results" in found.verdict[0]
 
 
+def test_results_with_fewer_judged_items_are_named():
+    lists = {q: {"e": ["a", "b"], "f": ["b", "a"], "g": ["x", "y"], "h": ["y", "x"]} for q in range(12)}
+    labels = Labels.from_dict({q: {"a": 1, "b": 0, "x": 1} for q in range(12)})
+    page = report(
+        Preferences.from_lists(lists), labels, methods=["rrf", "rrf(weights={'e':9,'f':9,'g':1,'h':1})"]
+    )
+    assert [f.name for f in page.findings if "may be underrated" in f.text] == ["fair judging"]
+
+
 def test_one_query():
     data = demo(1)
     found = report(data.preferences, data.labels, methods=["rrf", "borda"])

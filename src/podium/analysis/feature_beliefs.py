@@ -15,7 +15,7 @@ from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.evaluate.evaluation import evaluate
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.feature.labelled_features import LabelledFeatures
 from podium.metrics.agreement import compute_taus
 
@@ -133,6 +133,16 @@ def belief_report(
     learned = Consensus.from_scores(features.index, model.predict(features))
     alike = compute_taus(features.index.starts, naive.scores, learned.scores)
     shown = [q for q in np.argsort(alike, kind="stable").tolist() if alike[q] < 1][:most]
+    changed = []
+    for code in shown:
+        query = naive.queries[code]
+        first, now = naive.ranking(query, 1)[0], learned.ranking(query, 1)[0]
+        changed.append(RankingChange(query, float(alike[code]), first, now))
+    quality = None
+    if labels is not None:
+        before, after = evaluate(naive, labels, metric), evaluate(learned, labels, metric)
+        name = next(iter(before.mean()))
+        quality = BeliefQuality(name, len(before), before.mean()[name], after.mean()[name])
     return BeliefReport(
         queries=len(features.index),
         items=len(features.values),
@@ -143,15 +153,10 @@ def belief_report(
             for name, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
         ),
         tau=float(np.nanmean(alike)) if not np.isnan(alike).all() else float("nan"),
-        changed=tuple(_build_change(naive, learned, q, float(alike[q])) for q in shown),
+        changed=tuple(changed),
         conflicts=_find_conflicts(model, features, weights),
-        quality=None if labels is None else _measure_quality(naive, learned, labels, metric),
+        quality=quality,
     )
-
-
-def _build_change(naive: Consensus, learned: Consensus, code: int, tau: float) -> RankingChange:
-    query = naive.queries[code]
-    return RankingChange(query, tau, naive.ranking(query, 1)[0], learned.ranking(query, 1)[0])
 
 
 def _find_conflicts(
@@ -181,9 +186,3 @@ def _find_conflicts(
                 text = f"the beliefs in {graded[j]} and {name} conflict (correlation {correlation:+.2f})"
                 conflicts.append(BeliefConflict("opposed", (graded[j], name), correlation, text))
     return tuple(conflicts)
-
-
-def _measure_quality(naive: Consensus, learned: Consensus, labels: Labels, metric: str) -> BeliefQuality:
-    before, after = (evaluate(c, labels, metric) for c in (naive, learned))
-    name = next(iter(before.mean()))
-    return BeliefQuality(name, len(before), before.mean()[name], after.mean()[name])

@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from podium.data.preferences import Preferences
     from podium.methods.base import Aggregator
 
-__all__ = [
-    "MethodChoice",
-    "find_learner",
-    "is_method",
-    "list_streaming_learners",
-    "make_method",
-    "parse_parameters",
-    "with_method",
-]
-
 
 @dataclass(frozen=True)
 class MethodChoice:
@@ -55,8 +45,12 @@ class MethodChoice:
             return loaded
         given = parse_parameters(self.parameters)
         if self.weights is not None:
-            named = parse_assignments(self.weights.split(","), "weight")
-            given["weights"] = {name: _parse_weight(name, value) for name, value in named.items()}
+            given["weights"] = {}
+            for name, value in parse_assignments(self.weights.split(","), "weight").items():
+                try:
+                    given["weights"][name] = float(value)
+                except ValueError:
+                    raise ParameterError(f"the weight of {name!r} is {value!r}; give a number") from None
         return make(self.spec, **given)
 
     def make_streaming(self) -> Any:
@@ -121,13 +115,6 @@ def check_names(given: dict[str, Any], known: Collection[str], owner: str) -> di
         if name not in known:
             raise ParameterError(f"{owner} has no parameter {name!r}; {suggest_names(name, known)}")
     return given
-
-
-def _parse_weight(name: str, value: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise ParameterError(f"the weight of {name!r} is {value!r}; give a number") from None
 
 
 def is_method(name: str) -> bool:

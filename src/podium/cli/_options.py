@@ -14,8 +14,6 @@ from podium.core.errors import Option
 from podium.core.params import Choice, Parameter, Range, parameters
 from podium.core.text import join_words
 
-__all__ = ["add_option", "add_options", "collect", "metrics_option", "spell_option"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 METRICS_HELP = (
     "A metric; may be repeated. One of ndcg, dcg, map, p, mrr, recall, f1, rprec, success, hits, bpref, rbp, err,"

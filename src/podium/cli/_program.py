@@ -16,8 +16,6 @@ from podium.core.errors import PodiumError, PodiumWarning
 from podium.core.params import suggest_names
 from podium.core.version import __version__
 
-__all__ = ["Verbs", "program"]
-
 SHARED = frozenset({"input", "output"})  # modules that are not verbs
 
 
@@ -38,8 +36,12 @@ class Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs with the first line of their modules, which need not be imported for that."""
+        rows = []
+        for name in self.list_commands(ctx):
+            first_line = (pkgutil.get_data("podium.cli", f"{name}.py") or b"").decode().partition("\n")[0]
+            rows.append((name, first_line.partition(": ")[2].strip('"')))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _read_summary(name)) for name in self.list_commands(ctx)])
+            formatter.write_dl(rows)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Resolve the command as click does; suggest similar names for an unknown verb."""
@@ -73,12 +75,6 @@ class Verbs(click.Group):
                     raise
                 text = f"this is a bug in Podium ({type(error).__name__}: {error})"
                 raise _Failure(f"{text}; set PODIUM_DEBUG=1 for the traceback", 70) from None
-
-
-def _read_summary(verb: str) -> str:
-    """The sentence after `podium VERB:` in the first line of the verb's module."""
-    source = pkgutil.get_data("podium.cli", f"{verb}.py") or b""
-    return source.decode().partition("\n")[0].partition(": ")[2].strip('"')
 
 
 class _Failure(click.ClickException):

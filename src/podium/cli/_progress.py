@@ -15,8 +15,6 @@ import click
 from podium.core.errors import ParameterError
 from podium.core.optional import check_package
 
-__all__ = ["ProgressLines", "progress_bar", "show_progress_lines", "show_status", "track_progress"]
-
 T = TypeVar("T")
 FIRST, EVERY = 10.0, 30.0  # seconds before the first line, and between lines
 VARIABLE = "PODIUM_PROGRESS"  # seconds between lines instead; 0 for none
@@ -78,7 +76,14 @@ _lines: list[ProgressLines] = []  # of the running verb
 @contextlib.contextmanager
 def show_progress_lines(name: Callable[[], str | None]) -> Iterator[None]:
     """Write progress lines for the running verb, unless stderr is a terminal; `name` returns its name."""
-    first, every = _read_intervals()
+    first, every = FIRST, EVERY
+    if given := os.environ.get(VARIABLE, ""):
+        try:
+            first = every = float(given)
+        except ValueError:
+            every = -1.0
+        if not 0 <= every < float("inf"):
+            raise ParameterError(f"{VARIABLE} is {given!r}; give seconds between lines, or 0 for no lines")
     if sys.stderr.isatty() or not every:
         yield
         return
@@ -90,20 +95,6 @@ def show_progress_lines(name: Callable[[], str | None]) -> Iterator[None]:
     finally:
         _lines.pop()
         lines.stop()
-
-
-def _read_intervals() -> tuple[float, float]:
-    """Seconds before the first line and between lines, from the environment."""
-    given = os.environ.get(VARIABLE, "")
-    if not given:
-        return FIRST, EVERY
-    try:
-        seconds = float(given)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise ParameterError(f"{VARIABLE} is {given!r}; give seconds between lines, or 0 for no lines")
-    return seconds, seconds
 
 
 def track_progress(work: Sequence[T], label: str) -> Iterator[T]:

@@ -14,8 +14,6 @@ from podium.core.errors import ParameterError
 from podium.core.params import Flags, Range
 from podium.scale.engines import list_engines
 
-__all__ = ["BATCH", "TRAINING", "ShardOptions", "refuse_options", "with_shards"]
-
 BATCH = ("engine", "address", "workers", "partition_by", "regroup")  # of `podium batch`
 TRAINING = ("shards", "cache", "no_cache")  # of `podium fit`
 

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from podium.cli._method import make_method
 from podium.cli._options import add_option
 from podium.cli.input import Input, with_input
-from podium.cli.output import (
-    Output,
-    echo_if_tty,
-    echo_note,
-    print_json,
-    print_table,
-    with_output,
-)
-
-if TYPE_CHECKING:
-    from podium.analysis.annotators import Annotators
+from podium.cli.output import Output, echo_if_tty, echo_note, print_json, print_table, with_output
 
 WIDE = ("pairs", "queries", "peers", "weight")  # columns omitted on a terminal
 # column -> heading; the heading of the interval is its level
@@ -77,14 +66,10 @@ def verb(source: Input, method: str | None, level: float, flag: str | None, outp
         return
     for line in report.lines:
         echo_note(line)
-    _print_annotators(shown, output.top)
-
-
-def _print_annotators(annotators: Annotators, top: int | None) -> None:
-    headings = HEADINGS | {"short interval": f"{100 * annotators.level:.6g}%"} | FIGURES
+    headings = HEADINGS | {"short interval": f"{100 * shown.level:.6g}%"} | FIGURES
     if sys.stdout.isatty():  # a terminal gets what fits; a pipe and --json get everything
         headings = {name: heading for name, heading in headings.items() if heading not in WIDE}
-    grid = annotators.grid(headings, top=top)
-    print_table(grid.head, grid.rows, title=f"{len(annotators):,} annotators", left=grid.left)
-    if len(grid.rows) < len(annotators):
-        echo_if_tty(f"{len(annotators) - len(grid.rows):,} more; omit --top to see all")
+    grid = shown.grid(headings, top=output.top)
+    print_table(grid.head, grid.rows, title=f"{len(shown):,} annotators", left=grid.left)
+    if len(grid.rows) < len(shown):
+        echo_if_tty(f"{len(shown) - len(grid.rows):,} more; omit --top to see all")

@@ -39,7 +39,12 @@ def verb(model: str, unseen: str | None, source: Input, output: Output, how: Sha
 
     places = [*source.files, *([] if output.path is None else [output.path])]
     if how.is_requested(places) or (places and places[-1].endswith(("/", os.sep))):
-        _rank_shards(model, unseen, source, output, how)
+        from podium.cli.batch import rank_shards
+
+        click.echo("podium: ranking shards with podium apply is deprecated; use podium batch", err=True)
+        tag = output.tag != "podium"
+        refuse_options(features=source.features, unseen=unseen, names=source.names, to=output.to, tag=tag)
+        rank_shards(model, source, output, how)
         return
     if not os.path.exists(model) and is_method(model):
         raise ParameterError(
@@ -63,13 +68,3 @@ def verb(model: str, unseen: str | None, source: Input, output: Output, how: Sha
         aggregator.unseen = unseen
     consensus = aggregator.aggregate(preferences, source.features_of(aggregator), ties=output.ties)
     output.write_consensus(consensus, repr(aggregator), describe_unlisted_rule(preferences))
-
-
-def _rank_shards(model: str, unseen: str | None, source: Input, output: Output, how: ShardOptions) -> None:
-    """What `podium batch` does, under its earlier name."""
-    from podium.cli.batch import rank_shards
-
-    click.echo("podium: ranking shards with podium apply is deprecated; use podium batch", err=True)
-    tag = output.tag != "podium"
-    refuse_options(features=source.features, unseen=unseen, names=source.names, to=output.to, tag=tag)
-    rank_shards(model, source, output, how)

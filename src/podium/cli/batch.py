@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +13,6 @@ from podium.cli._progress import progress_bar
 from podium.cli._shards import BATCH, ShardOptions, with_shards
 from podium.cli.input import Input, parse_assignments, with_input
 from podium.cli.output import Output, print_json, with_output
-
-if TYPE_CHECKING:
-    from podium.scale import Summary
 
 
 @click.command(name="batch")
@@ -79,15 +75,11 @@ def rank_shards(model: str, source: Input, output: Output, how: ShardOptions) ->
         )
     if output.json:
         print_json({k: v for k, v in dataclasses.asdict(done).items() if k != "records"})
+    elif done.found == done.shards:
+        text = f"all {done.shards:,} shards are already up to date; results in {done.out}"
+        click.echo(f"{done.method}: {text}", err=True)
     else:
-        click.echo(_format_summary(done), err=True)
-
-
-def _format_summary(done: Summary) -> str:
-    if done.found == done.shards:
-        return f"{done.method}: all {done.shards:,} shards are already up to date; results in {done.out}"
-    speed = f", {done.rows / done.seconds:,.0f} rows per second" if done.rows else ""
-    return (
-        f"{done.method}: {done.shards - done.found:,} shards processed, {done.found:,} already up to date;"
-        f" {done.rows:,} rows of {done.queries:,} queries gave {done.results:,} results in {done.out}{speed}"
-    )
+        speed = f", {done.rows / done.seconds:,.0f} rows per second" if done.rows else ""
+        counts = f"{done.shards - done.found:,} shards processed, {done.found:,} already up to date"
+        gave = f"{done.rows:,} rows of {done.queries:,} queries gave {done.results:,} results in {done.out}"
+        click.echo(f"{done.method}: {counts}; {gave}{speed}", err=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,6 @@ from podium.core.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from podium.analysis.feature_beliefs import BeliefReport
-    from podium.methods.feature.labelled_features import LabelledFeatures
 
 
 @click.command(name="believe")
@@ -60,13 +58,26 @@ def verb(
     """
     from podium import models
     from podium.analysis.feature_beliefs import belief_report
+    from podium.methods.feature.labelled_features import LabelledFeatures
 
     if source.unlisted is not None:
         raise click.UsageError("--unlisted applies to lists, not to features; leave it out")
     if output.path == "-":
         raise click.UsageError("the report goes to standard output; give -o a file name")
     output.check(files=[model])
-    learner = _build_learner(believed, beliefs, parameters)
+    grades = {} if beliefs is None else _read_beliefs(beliefs)
+    for word in believed:
+        name, equals, grade = word.rpartition("=")
+        if not equals or not name:
+            raise ParameterError(f"belief {word!r} cannot be read; write FEATURE=GRADE")
+        if name.strip() in grades:
+            raise ParameterError(f"{name.strip()!r} is graded twice; grade it once")
+        grades[name.strip()] = _parse_grade(grade, name)
+    if not grades:
+        raise click.UsageError("no beliefs; give -b FEATURE=GRADE or --beliefs FILE")
+    known = [f.name for f in fields(LabelledFeatures) if f.name != "beliefs"]
+    given = check_names(parse_parameters(parameters), known, "the learner")
+    learner = LabelledFeatures(beliefs=grades, **given)
     content, features = source.read_features()
     with progress_bar() as progress:
         learner.fit(features, progress=progress)
@@ -82,23 +93,6 @@ def verb(
         print_json({"model": model, "output": output.path, **learner.get_parameters(), **report.to_dict()})
     else:
         _print_report(report, most)
-
-
-def _build_learner(believed: Sequence[str], path: str | None, parameters: Sequence[str]) -> LabelledFeatures:
-    from podium.methods.feature.labelled_features import LabelledFeatures
-
-    typed = [word.rpartition("=") for word in believed]
-    grades = {} if path is None else _read_beliefs(path)
-    for (name, equals, grade), word in zip(typed, believed, strict=True):
-        if not equals or not name:
-            raise ParameterError(f"belief {word!r} cannot be read; write FEATURE=GRADE")
-        if name.strip() in grades:
-            raise ParameterError(f"{name.strip()!r} is graded twice; grade it once")
-        grades[name.strip()] = _parse_grade(grade, name)
-    if not grades:
-        raise click.UsageError("no beliefs; give -b FEATURE=GRADE or --beliefs FILE")
-    known = [f.name for f in fields(LabelledFeatures) if f.name != "beliefs"]
-    return LabelledFeatures(beliefs=grades, **check_names(parse_parameters(parameters), known, "the learner"))
 
 
 def _read_beliefs(path: str) -> dict[str, float]:

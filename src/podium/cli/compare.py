@@ -131,7 +131,12 @@ def verb(
     results = {n: output.apply_tie_rule(c) for n, c in results.items() if n not in held.left_out}
     left_out |= held.left_out
     _check_held_out(results, held)
-    baseline = _resolve_baseline(baseline, preferences, results, left_out)
+    if baseline in left_out:
+        raise ParameterError(f"the baseline {baseline} gave no result: {left_out[baseline]}")
+    # a run may be given without its prefix
+    runs_named = {str(e) for e in preferences.experts} if preferences.lists.rows else set()
+    if baseline in runs_named - results.keys():
+        baseline = f"run {baseline}"
     results |= _rank_single_runs(preferences, labels, parsed_metrics, runs, output, baseline)
     comparison = compare(results, labels, parsed_metrics, baseline=baseline, test=test)
     doubt = warn_of_other_reading(comparison, preferences, made, labels, features=features, ties=output.ties)
@@ -151,7 +156,7 @@ def verb(
             click.echo(f"podium: {name} is left out: {left_out[name]}", err=True)
         if doubt:
             echo_warning(doubt)
-        _write_text(comparison, _format_file(comparison, extra, kind), output)
+        _write_tables(comparison, extra, kind, output)
     if output.json:
         print_json(_build_document(comparison, extra))
     elif not to_file:
@@ -203,16 +208,6 @@ def _make_methods(methods: Sequence[str], source: Input) -> tuple[dict[str, Aggr
     return made, None if user is None else source.features_of(user)
 
 
-def _resolve_baseline(
-    given: str | None, preferences: Preferences, results: dict[str, Consensus], left_out: dict[str, str]
-) -> str | None:
-    """The name of the baseline row; a run may be given without its `run` prefix."""
-    if given in left_out:
-        raise ParameterError(f"the baseline {given} gave no result: {left_out[given]}")
-    runs = {str(e) for e in preferences.experts} if preferences.lists.rows else set()
-    return f"run {given}" if given in runs - results.keys() else given
-
-
 def _rank_single_runs(
     preferences: Preferences,
     labels: Labels,
@@ -251,22 +246,18 @@ class _ExtraTables(NamedTuple):
     top: int | None
 
 
-def _format_file(comparison: Comparison, extra: _ExtraTables, kind: str) -> str:
-    """The content of the output file; a .csv file holds exactly one table."""
-    if kind == "json":
-        return tables.format_json(_build_document(comparison, extra))
-    further = _build_extra_grids(comparison, extra)
-    if kind == "csv" and further:
-        if len(further) > 1:
-            raise ParameterError(
-                "a .csv file holds one table; ask for one of --curve, --per-query and --pairs"
-            )
-        return tables.format_csv(further[0].head, further[0].rows)
+def _write_tables(comparison: Comparison, extra: _ExtraTables, kind: str, output: Output) -> None:
+    """Write the tables to a file or to standard output; a .csv file holds exactly one table."""
+    further = [] if kind == "json" else _build_extra_grids(comparison, extra)
     writer: Callable[..., str] = getattr(comparison, WRITERS[kind])
-    return writer() if kind == "csv" else writer(further)
-
-
-def _write_text(comparison: Comparison, text: str, output: Output) -> None:
+    if kind == "csv" and len(further) > 1:
+        raise ParameterError("a .csv file holds one table; ask for one of --curve, --per-query and --pairs")
+    if kind == "json":
+        text = tables.format_json(_build_document(comparison, extra))
+    elif kind == "csv":
+        text = tables.format_csv(further[0].head, further[0].rows) if further else writer()
+    else:
+        text = writer(further)
     if output.path is None or output.path == "-":
         click.echo(text, nl=False)
         return
@@ -320,9 +311,6 @@ def _print_grid(grid: Grid) -> None:
     head, rows = list(grid.head), [list(row) for row in grid.rows]
     if sys.stdout.isatty() and shutil.get_terminal_size().columns < ROOM:
         head = [SHORT.get(name, name) for name in head]
-        rows = [[*row[: grid.left], *(_shorten_cell(c) for c in row[grid.left :])] for row in rows]
+        for row in rows:
+            row[grid.left :] = [SHORT.get(c) or re.sub(r"(?<!\d)0\.", ".", c) for c in row[grid.left :]]
     print_table(head, rows, title=grid.title, left=grid.left)
-
-
-def _shorten_cell(cell: str) -> str:
-    return SHORT.get(cell) or re.sub(r"(?<!\d)0\.", ".", cell)

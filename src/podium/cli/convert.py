@@ -35,7 +35,13 @@ def verb(source: Input, write_options: tuple[str, ...], list_: bool, output: Out
     from podium import formats
 
     if list_:
-        _print_formats(output.json)
+        made = [cls() for cls in registry.formats.all().values()]
+        if output.json:
+            print_json([{"name": f.name, "summary": f.summary, "suffixes": f.suffixes, "read": f.options("read"),
+                          "write": f.options("write")} for f in made])  # fmt: skip
+        else:
+            rows = [(f.name, f.summary, " ".join(f.suffixes), " ".join(f.options("read"))) for f in made]
+            print_table(["format", "what it is", "suffixes", "options"], rows, left=4)
         return
     if output.path is None:
         raise click.UsageError("no output; give -o FILE, or -o - with --to FORMAT")
@@ -47,13 +53,3 @@ def verb(source: Input, write_options: tuple[str, ...], list_: bool, output: Out
         print_json({"output": output.path, "holds": holds})
     else:
         click.echo(f"{', '.join(holds.values())} written to {output.path}", err=True)
-
-
-def _print_formats(json_: bool) -> None:
-    made = [cls() for cls in registry.formats.all().values()]
-    if json_:
-        print_json([{"name": f.name, "summary": f.summary, "suffixes": f.suffixes, "read": f.options("read"),
-                      "write": f.options("write")} for f in made])  # fmt: skip
-        return
-    rows = [(f.name, f.summary, " ".join(f.suffixes), " ".join(f.options("read"))) for f in made]
-    print_table(["format", "what it is", "suffixes", "options"], rows, left=4)

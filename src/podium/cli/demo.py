@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -38,6 +38,7 @@ def verb(output: Output) -> None:
         for name in FILES:
             refuse_overwrite(str(folder / name), output.overwrite)
     begin = time.perf_counter()
+    from podium import formats
     from podium.data.demo import demo
     from podium.evaluate import compare, evaluate, expert_rankings
     from podium.methods.base import make
@@ -55,7 +56,11 @@ def verb(output: Output) -> None:
     comparison = compare(results, labels, ["ndcg@10", "map"])
     seconds = time.perf_counter() - begin
     if folder is not None:
-        _write_files(data, results["rrf"], folder, output.overwrite)
+        folder.mkdir(parents=True, exist_ok=True)
+        runs, judgements, fused = (folder / name for name in FILES)
+        formats.write(preferences, runs, "trec", overwrite=output.overwrite)
+        formats.write(labels, judgements, "qrels", overwrite=output.overwrite)
+        formats.write(results["rrf"], fused, "trec", tag="rrf", overwrite=output.overwrite)
     if output.json:
         means = {n: e.mean() for n, e in comparison.evaluations.items()}
         facts = {"data": repr(data), "fingerprint": preferences.fingerprint, "mean": means}
@@ -97,13 +102,3 @@ def _print_results(
         )
     else:
         click.echo(f"Written to {output}: {', '.join(FILES)}")
-
-
-def _write_files(data: Dataset, fused: Any, folder: Path, overwrite: bool) -> None:
-    from podium import formats
-
-    folder.mkdir(parents=True, exist_ok=True)
-    runs, judgements, result = (folder / name for name in FILES)
-    formats.write(data.preferences, runs, "trec", overwrite=overwrite)
-    formats.write(data.labels, judgements, "qrels", overwrite=overwrite)  # type: ignore[arg-type]
-    formats.write(fused, result, "trec", tag="rrf", overwrite=overwrite)

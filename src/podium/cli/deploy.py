@@ -67,6 +67,8 @@ def verb(
     podium deploy rrf --to qdrant --cost *.run --qrels qrels.txt
     """
     from podium.core import registry
+    from podium.data.dataset import Dataset
+    from podium.deployment import measure_copying_cost
 
     output.check()
     registry.engines.get(engine)
@@ -74,10 +76,22 @@ def verb(
     if asked is not None and not source.files:
         raise ParameterError(f"{asked} needs runs; give the files after the options")
     if cost:
-        _print_cost(model, engine, depth, metric, source, output)
+        data = Dataset(source.preferences, source.labels)
+        with progress_bar() as progress:
+            loss = measure_copying_cost(data, engine, model, metric=metric, depth=depth, progress=progress)
+        if output.json:
+            print_json(loss.to_dict())
+            return
+        print_grid(loss.grid())
+        for note in loss.notes:
+            echo_note(f"deployed in its nearest form: {note}")
         return
     method = make_method(model)
-    names = _resolve_names(method, experts, source)
+    names: Any = None
+    if experts is not None:
+        names = parse_assignments(experts.split(","), "expert")
+    elif source.files and not isinstance(method.weights, dict) and not hasattr(method, "weights_"):
+        names = source.preferences.experts.tolist()
     deployment = _deploy_or_refuse(method, engine, names, depth, nearest, metric, source)
     facts = _check_runs(deployment, metric, source, on) if source.files else {}
     if output.path is not None:
@@ -102,28 +116,20 @@ def verb(
         echo_note(f"{deployment.form.describe()} written to {output.path}")
 
 
-def _resolve_names(method: Aggregator, experts: str | None, source: Input) -> Any:
-    """The name of each expert in the engine: as given, else those of the weights, else those of the runs."""
-    if experts is not None:
-        return parse_assignments(experts.split(","), "expert")
-    named = isinstance(method.weights, dict) or hasattr(method, "weights_")
-    return source.preferences.experts.tolist() if source.files and not named else None
-
-
 def _deploy_or_refuse(
     method: Aggregator, engine: str, names: Any, depth: int, nearest: bool, metric: str, source: Input
 ) -> Deployment:
     """The deployment; a refusal says what the nearest form costs, where runs and judgments are given."""
     from podium.deployment import deploy
 
-    found = deploy(method, engine, experts=names, depth=depth, nearest=True)
-    if found.exact or nearest:
-        return found
-    words = [f"{found.form.reason}; the nearest form is {found.form.describe()}"]
+    deployment = deploy(method, engine, experts=names, depth=depth, nearest=True)
+    if deployment.exact or nearest:
+        return deployment
+    words = [f"{deployment.form.reason}; the nearest form is {deployment.form.describe()}"]
     if source.files:
-        words.append(found.check(source.preferences).describe().rstrip("."))
+        words.append(deployment.check(source.preferences).describe().rstrip("."))
     if source.files and source.optional_labels is not None:
-        words.append(_describe_cost(found, metric, source))
+        words.append(_describe_cost(deployment, metric, source))
     words.append(f"accept it with --nearest, or tune in its own formula with podium tune --for {engine}")
     raise ParameterError("; ".join(words))
 
@@ -153,18 +159,3 @@ def _check_runs(deployment: Deployment, metric: str, source: Input, on: str | No
         click.echo(f"{deployment.engine.title}: {words}", err=True)
         facts["cost"] = words
     return facts
-
-
-def _print_cost(model: str, engine: str, depth: int, metric: str, source: Input, output: Output) -> None:
-    from podium.data.dataset import Dataset
-    from podium.deployment import measure_copying_cost
-
-    data = Dataset(source.preferences, source.labels)
-    with progress_bar() as progress:
-        cost = measure_copying_cost(data, engine, model, metric=metric, depth=depth, progress=progress)
-    if output.json:
-        print_json(cost.to_dict())
-        return
-    print_grid(cost.grid())
-    for note in cost.notes:
-        echo_note(f"deployed in its nearest form: {note}")

@@ -58,21 +58,16 @@ def _check_installation() -> Iterator[DoctorFinding]:
 
     yield DoctorFinding("podium", None, f"{__version__} on Python {sys.version.split()[0]}")
     yield _run_check("numpy", lambda: metadata.version("numpy"))
+    distributions = metadata.packages_distributions()
     for extra in sorted({optional.extra for optional in PACKAGES.values()}):
-        yield DoctorFinding(f"extra {extra}", None, _describe_extra(extra))
+        packages = [name for name, optional in PACKAGES.items() if optional.extra == extra]
+        if missing := [name for name in packages if not is_installed(name)]:
+            detail = f"{', '.join(missing)} not installed; pip install 'podium-rank[{extra}]'"
+        else:
+            detail = ", ".join(f"{name} {metadata.version(distributions[name][0])}" for name in packages)
+        yield DoctorFinding(f"extra {extra}", None, detail)
     yield DoctorFinding("threads", None, f"{dispatch.count_threads()} (set by PODIUM_THREADS)")
     yield _run_check("compiled kernels", _check_compiled_core)
-
-
-def _describe_extra(extra: str) -> str:
-    """The versions of the packages of an extra, or what installs the missing ones."""
-    import importlib.metadata as metadata
-
-    packages = [name for name, optional in PACKAGES.items() if optional.extra == extra]
-    if missing := [name for name in packages if not is_installed(name)]:
-        return f"{', '.join(missing)} not installed; pip install 'podium-rank[{extra}]'"
-    distributions = metadata.packages_distributions()
-    return ", ".join(f"{name} {metadata.version(distributions[name][0])}" for name in packages)
 
 
 def _run_check(what: str, work: Callable[[], str]) -> DoctorFinding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,9 +11,6 @@ from podium.cli._progress import track_progress
 from podium.cli.input import Input, with_input
 from podium.cli.output import Output, format_number, print_json, print_table, trec_ties_option, with_output
 from podium.core.errors import ParameterError
-
-if TYPE_CHECKING:
-    from podium.evaluate import Evaluation
 
 
 @click.command(name="eval")
@@ -43,7 +40,16 @@ def verb(source: Input, metrics: tuple[str, ...], queries: Any, per_query: bool,
     if not any(len(e) > e.missing for e in evaluations.values()):
         raise ParameterError("no query of the runs is judged; see `podium doctor`")
     if output.json:
-        print_json([_build_document(name, e, per_query) for name, e in evaluations.items()])
+        documents: list[dict[str, Any]] = []
+        for name, e in evaluations.items():
+            counts = {"queries": len(e), "missing": e.missing, "unlabelled": e.unlabelled}
+            documents.append({"run": name, "mean": e.mean(), **counts})
+            if per_query:
+                documents[-1]["per_query"] = {
+                    str(q): dict(zip(map(str, e.metrics), e.values[:, i].tolist(), strict=True))
+                    for i, q in enumerate(e.queries)
+                }
+        print_json(documents)
         return
     first = next(iter(evaluations.values()))
     if per_query:
@@ -60,14 +66,3 @@ def verb(source: Input, metrics: tuple[str, ...], queries: Any, per_query: bool,
             for name, e in best_first
         ]
         print_table(["run", *first.mean(), "queries", "missing", "unlabelled"], rows)
-
-
-def _build_document(name: str, e: Evaluation, per_query: bool) -> dict[str, Any]:
-    counts = {"queries": len(e), "missing": e.missing, "unlabelled": e.unlabelled}
-    document: dict[str, Any] = {"run": name, "mean": e.mean(), **counts}
-    if per_query:
-        document["per_query"] = {
-            str(q): dict(zip(map(str, e.metrics), e.values[:, i].tolist(), strict=True))
-            for i, q in enumerate(e.queries)
-        }
-    return document

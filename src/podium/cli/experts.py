@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from podium.cli._method import make_method
@@ -13,9 +11,6 @@ from podium.cli.output import Output, echo_if_tty, echo_note, print_grid, print_
 
 WIDE = ("queries", "length", "moved", "judged", "interval")  # columns dropped on a narrow terminal
 ROOM = 125  # width of the whole table in characters
-
-if TYPE_CHECKING:
-    from podium.analysis.experts import Diagnosis
 
 
 @click.command(name="experts")
@@ -61,12 +56,7 @@ def verb(
         plot_agreement(diagnosis, output.plot)
     if output.json:
         print_json(diagnosis.to_dict())
-    else:
-        _print_diagnosis(diagnosis, matrix)
-
-
-def _print_diagnosis(diagnosis: Diagnosis, matrix: tuple[str, ...]) -> None:
-    """Print the table or the matrices, then the warnings; for a pipe, warnings go to standard error."""
+        return
     for name in matrix:
         print_grid(diagnosis.matrix_grid(name))
     if not matrix:

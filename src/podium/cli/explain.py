@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from podium.cli._method import MethodChoice, match_weights, with_method
 from podium.cli._options import add_option, add_options
 from podium.cli.input import Input, resolve_id, with_input
 from podium.cli.output import Output, echo_if_tty, echo_note, print_json, print_table, with_output
-
-if TYPE_CHECKING:
-    from podium.analysis.explain import Explanation
-    from podium.data.ids import Id
-    from podium.methods.base import Aggregator
 
 
 @click.command(name="explain")
@@ -70,26 +63,15 @@ def verb(
 
         plot_explanation(explanation, output.plot)
     if heatmap is not None:
-        _save_heatmap(method, source, chosen, features, heatmap)
+        from podium.analysis.figures import rank_heatmap
+        from podium.evaluate.charts import save_chart
+
+        ranked = preferences.select([chosen]) if method.tags.per_query else preferences
+        results = {method.name: method.aggregate(ranked, features)}
+        save_chart(rank_heatmap(preferences, chosen, results, source.optional_labels), heatmap)
     if output.json:
         print_json(explanation.to_dict())
-    else:
-        _print_explanation(explanation)
-
-
-def _save_heatmap(method: Aggregator, source: Input, query: Id, features: Any, path: str) -> None:
-    from podium.analysis.figures import rank_heatmap
-    from podium.evaluate.charts import save_chart
-
-    preferences = source.preferences
-    consensus = method.aggregate(
-        preferences.select([query]) if method.tags.per_query else preferences, features
-    )
-    save_chart(rank_heatmap(preferences, query, {method.name: consensus}, source.optional_labels), path)
-
-
-def _print_explanation(explanation: Explanation) -> None:
-    """Print the table and the sentences around it."""
+        return
     for line in explanation.lines:
         echo_note(f"{line}.")
     grid = explanation.grid(votes="{:g}:{:g}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli._fit_shards import fit_shards
 from podium.cli._method import MethodChoice, find_learner, match_weights, with_method
 from podium.cli._options import add_option, add_options
 from podium.cli._progress import progress_bar
@@ -20,7 +21,9 @@ from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from podium.data.dataset import Dataset
+    from podium.learning.training_shards import ShardFiles
     from podium.methods.base import Aggregator
+    from podium.storage.shards import Shard
 
 ENOUGH = 25  # labeled queries from which a validation share is held out by default
 SHARE = 0.2
@@ -70,6 +73,7 @@ def verb(
     """
     from podium import models
     from podium.data.dataset import Dataset
+    from podium.evaluate import holdout
 
     output.check()
     if validation and validation_share is not None:
@@ -78,18 +82,28 @@ def verb(
     if how.is_requested([*source.files, *validation]):
         refuse_options(features=source.features, validation_share=validation_share, seed=seed)
         model, learned = choice.make_streaming(), True
-        facts |= fit_shards(model, source, validation, how)
+        facts |= _fit_shards(model, source, validation, how)
     else:
-        model = dataclasses.replace(match_weights(_make_method(choice), source.preferences))
+        try:
+            method = choice.make()
+        except ParameterError:
+            if find_learner(choice.spec) is None:
+                raise
+            raise ParameterError(
+                f"{choice.spec} learns from item features alone; give one or more feature files as shards (--shards)"
+            ) from None
+        model = dataclasses.replace(match_weights(method, source.preferences))
         learned = model.tags.supervised
         labels = source.labels if learned or source.qrels else source.content.labels
         data = Dataset(source.preferences, labels, source.features_of(model))
-        train, held = (
-            (data, _read_validation(model, dataclasses.replace(source, files=validation), data))
-            if validation
-            else _split_validation(data, validation_share, seed, learned)
-        )
-        facts |= _fit_and_measure(model, train, held)
+        held: Dataset | None
+        if validation:
+            held = _read_validation(model, dataclasses.replace(source, files=validation), data)
+        else:
+            if validation_share is None:
+                validation_share = SHARE if learned and _count_labeled_queries(data) >= ENOUGH else 0.0
+            data, held = holdout(data, validation_share, seed) if validation_share else (data, None)
+        facts |= _fit_and_measure(model, data, held)
     models.save(model, facts["model"], overwrite=output.overwrite)
     if output.json:
         print_json(facts)
@@ -97,27 +111,77 @@ def verb(
         _print_summary(facts, learned)
 
 
-def _make_method(choice: MethodChoice) -> Aggregator:
-    try:
-        return choice.make()
-    except ParameterError:
-        if find_learner(choice.spec) is None:
-            raise
-        raise ParameterError(
-            f"{choice.spec} learns from item features alone; give one or more feature files as shards (--shards)"
-        ) from None
+def _fit_shards(model: Any, source: Input, validation: Sequence[str], how: ShardOptions) -> dict[str, Any]:
+    """Train a model on shards; return the facts to report."""
+    if how.cache is not None and how.no_cache:
+        raise click.UsageError("give --cache or --no-cache, not both")
+    begin = time.perf_counter()
+    train, check = _find_shard_files(source, validation)
+    cache = not how.no_cache if how.cache is None else how.cache
+    with progress_bar() as progress:
+        model.fit_stream(train, validation=check, cache=cache, progress=progress)
+    quality = model.quality_ if isinstance(model.quality_, list) else [model.quality_]
+    measured = {"metric": str(model.choose_by), "quality": sum(quality) / len(quality)} if check else {}
+    facts = {
+        "method": repr(model),
+        **model.shard_counts._asdict(),
+        "passes": model.passes_,
+        "seconds": round(time.perf_counter() - begin, 3),
+    }
+    return facts | measured
+
+
+def _find_shard_files(source: Input, validation: Sequence[str]) -> tuple[list[ShardFiles], list[ShardFiles]]:
+    """The training and validation shards, with the labels outside them.
+
+    `--qrels` is one file for all shards, or a folder of files named like the shards.
+    """
+    from podium.learning.training_shards import ShardFiles, SharedLabels
+    from podium.storage.shards import find_shards
+
+    if not source.files:
+        raise click.UsageError("no shards; give files or folders of them")
+    options, qrels = source.reading, source.qrels
+    by_shard: dict[str, str] | None = None
+    if qrels is not None and os.path.isdir(qrels):
+        by_shard = {}
+        for shard in find_shards(qrels):
+            name = Path(shard.name).name
+            if other := by_shard.get(name):
+                both = f"{other} and {shard.path}"
+                raise ParameterError(f"{both} could both be the labels of shard {name!r}; keep one")
+            by_shard[name] = shard.path
+    shared = None if qrels is None or by_shard is not None else SharedLabels(qrels)
+
+    def build_files(shard: Shard) -> ShardFiles:
+        labels = shared if by_shard is None else by_shard.get(Path(shard.name).name)
+        if by_shard is not None and labels is None:
+            raise ParameterError(
+                f"{qrels} contains no labels for the shard {shard.path}; add a file of that name"
+            )
+        return ShardFiles((shard.path,), source.format, options, labels)
+
+    train, check = find_shards(source.files), find_shards(validation) if validation else []
+    return [build_files(s) for s in train], [build_files(s) for s in check]
 
 
 def _fit_and_measure(model: Any, train: Dataset, held: Dataset | None) -> dict[str, Any]:
     """Fit the model and return the facts to report."""
     begin = time.perf_counter()
-    learned: bool = model.tags.supervised
     data = train.preferences, train.labels, train.features
-    if learned:
+    if model.tags.supervised:
         with progress_bar() as progress:
             model.fit(*data, validation=held, progress=progress)
+        # the comparison with an unsupervised baseline on the validation queries, if there were any
+        measured: dict[str, Any] = getattr(model, "validation_", {})
+        quality: dict[str, Any] = {"verdict": "not measured"}
+        if measured:
+            quality = {k: measured[k] for k in ("metric", "baseline", "before", "after")}
+            verdict = _choose_verdict(quality["before"], quality["after"])
+            quality |= {"measured_on": "validation", "verdict": verdict}
     else:
         model.fit(*data)
+        quality = _measure_unsupervised(model, train)
     return {
         "method": repr(model),
         "fingerprint": train.preferences.fingerprint,
@@ -125,7 +189,7 @@ def _fit_and_measure(model: Any, train: Dataset, held: Dataset | None) -> dict[s
         "validation_queries": 0 if held is None else _count_labeled_queries(held),
         "passes": getattr(model, "passes_", None),
         "seconds": round(time.perf_counter() - begin, 3),
-        **(_recall_quality(model) if learned else _measure_unsupervised(model, train)),
+        **quality,
     }
 
 
@@ -143,33 +207,14 @@ def _read_validation(model: Aggregator, source: Input, data: Dataset) -> Dataset
     return Dataset(preferences, source.labels, source.features_of(model))
 
 
-def _split_validation(
-    data: Dataset, share: float | None, seed: int, learns: bool
-) -> tuple[Dataset, Dataset | None]:
-    from podium.evaluate import holdout
-
-    if share is None:
-        share = SHARE if learns and _count_labeled_queries(data) >= ENOUGH else 0.0
-    return holdout(data, share, seed) if share else (data, None)
-
-
 def _count_labeled_queries(data: Dataset) -> int:
     from podium.evaluate.splits import find_labeled_queries
 
     return int(find_labeled_queries(data).sum())
 
 
-def _recall_quality(model: Any) -> dict[str, Any]:
-    """The comparison with an unsupervised baseline on the validation queries, if there were any."""
-    measured: dict[str, Any] = getattr(model, "validation_", {})
-    if not measured:
-        return {"verdict": "not measured"}
-    kept = {k: measured[k] for k in ("metric", "baseline", "before", "after")}
-    return {"measured_on": "validation", **kept, "verdict": _choose_verdict(kept["before"], kept["after"])}
-
-
 def _measure_unsupervised(model: Aggregator, data: Dataset) -> dict[str, Any]:
-    """The same for a method fitted without labels, for which all labeled queries are held out; and its notes."""
+    """Compare a method fitted without labels, for which all labeled queries are held out; and its notes."""
     from podium.evaluate import evaluate
     from podium.methods.learned.baseline_comparison import make_baseline
 
@@ -213,22 +258,17 @@ def _print_summary(facts: dict[str, Any], learned: bool) -> None:
             rows.append(("validated on", "nothing: the last pass was kept"))
     if facts["passes"] is not None:
         rows.append(("passes kept", ", ".join(map(str, facts["passes"]))))
-    rows += _list_quality(facts)
+    if "metric" in facts:
+        where = f"{facts['metric']} on {facts.get('measured_on', 'validation')} queries"
+        if (baseline := facts.get("baseline")) is not None:
+            rows.append((f"{where}, {baseline}", format_number(facts["before"])))
+        value = facts["quality"] if "quality" in facts else facts["after"]
+        rows.append((f"{where}, this model", format_number(value)))
+        if facts.get("verdict") == "worse":
+            advice = f"use {baseline}, label more queries, or see `podium tune`"
+            rows.append(("VERDICT", f"WORSE than {baseline}: {advice}"))
     if learned and "shards" not in facts and "metric" not in facts:
         rows.append(("held out", "nothing, so the model cannot be compared with an unsupervised method; "
                      "give --validation FILE or --validation-share SHARE"))  # fmt: skip
     rows += [("note", note) for note in facts.get("notes", ())]
     print_table(["fact", "value"], [*rows, ("saved as", facts["model"])], left=2)
-
-
-def _list_quality(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The metric of the model, and of the method without training where that is known."""
-    if "metric" not in facts:
-        return
-    where = f"{facts['metric']} on {facts.get('measured_on', 'validation')} queries"
-    better, value = facts.get("baseline"), facts["quality"] if "quality" in facts else facts["after"]
-    if better is not None:
-        yield f"{where}, {better}", format_number(facts["before"])
-    yield f"{where}, this model", format_number(value)
-    if facts.get("verdict") == "worse":
-        yield "VERDICT", f"WORSE than {better}: use {better}, label more queries, or see `podium tune`"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from podium.formats import Content
     from podium.methods.base import Aggregator
 
-__all__ = ["FILES", "Input", "parse_assignments", "resolve_id", "with_input"]
-
 FILES = click.Path(allow_dash=True, dir_okay=True)
 
 

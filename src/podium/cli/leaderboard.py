@@ -9,14 +9,7 @@ import click
 
 from podium.cli._options import add_option, add_options
 from podium.cli.input import Input, with_input
-from podium.cli.output import (
-    Output,
-    echo_if_tty,
-    echo_warning,
-    print_json,
-    print_table,
-    with_output,
-)
+from podium.cli.output import Output, echo_if_tty, echo_warning, print_json, print_table, with_output
 from podium.core.errors import ParameterError, capture_warnings
 from podium.core.settings import LeaderboardSettings
 
@@ -78,11 +71,20 @@ def verb(
     """
     output.check(files=[save])
     given = {name: value for name, value in settings.items() if value is not None}
-    given |= _parse_anchor(anchor) | ({} if output.top is None else {"top": output.top})
+    given |= {} if output.top is None else {"top": output.top}
+    if anchor is not None:
+        item, equals, number = anchor.rpartition("=")
+        try:
+            given |= {"anchor": float(number)} | ({"reference": item} if equals else {})
+        except ValueError:
+            raise ParameterError(f"the anchor is {anchor!r}; give a number, or ITEM=NUMBER") from None
     if by is not None:
-        _refuse_with_by(plot=output.plot, load=load, save=save, anchor=given.get("reference"))
-        boards = _build_boards_by_query(source.preferences, without, given)
-        _print_boards_by_query(boards, output.top, next_, output.json)
+        single = {"--plot": output.plot, "--load": load, "--save": save}
+        for name, value in (single | {"--anchor ITEM=NUMBER": given.get("reference")}).items():
+            if value is not None:
+                what = f"{name} applies to a single leaderboard"
+                raise click.UsageError(f"{what}; leave it out, or leave out --by")
+        _show_boards_by_query(source.preferences, without, given, next_, output)
         return
     board = _build_board(source, load, without, given)
     if save is not None:
@@ -94,18 +96,6 @@ def verb(
 
         plot_leaderboard(board, output.plot, top=output.top)
     _print_board(board, output.top, next_, output.json)
-
-
-def _parse_anchor(given: str | None) -> dict[str, Any]:
-    """Parse `1000` or `ITEM=1000`."""
-    if given is None:
-        return {}
-    item, equals, number = given.rpartition("=")
-    try:
-        value = float(number)
-    except ValueError:
-        raise ParameterError(f"the anchor is {given!r}; give a number, or ITEM=NUMBER") from None
-    return {"anchor": value, "reference": item} if equals else {"anchor": value}
 
 
 def _build_board(
@@ -135,17 +125,10 @@ def _build_board(
 # -- one per query ---------------------------------------------------------------------------------------------------
 
 
-def _refuse_with_by(**given: Any) -> None:
-    """Refuse options that apply to a single leaderboard."""
-    for name, value in given.items():
-        if value is not None:
-            what = "--anchor ITEM=NUMBER" if name == "anchor" else f"--{name}"
-            raise click.UsageError(f"{what} applies to a single leaderboard; leave it out, or leave out --by")
-
-
-def _build_boards_by_query(
-    votes: Preferences, without: tuple[str, ...], given: dict[str, Any]
-) -> dict[Id, Leaderboard]:
+def _show_boards_by_query(
+    votes: Preferences, without: tuple[str, ...], given: dict[str, Any], next_: int | None, output: Output
+) -> None:
+    """Compute the leaderboards, and print their standings in one table and each warning once."""
     from podium.analysis.leaderboard import leaderboards_by_query
 
     for judge in without:
@@ -155,31 +138,14 @@ def _build_boards_by_query(
     for text in messages:
         if text.startswith("no leaderboard"):
             echo_warning(text)
-    return boards
-
-
-def _print_boards_by_query(
-    boards: dict[Id, Leaderboard], top: int | None, next_: int | None, json_: bool
-) -> None:
-    if json_:
+    top = output.top
+    if output.json:
         print_json({"boards": [{"query": q, **_build_document(b, top, next_)} for q, b in boards.items()]})
         return
-    columns: list[str] = []
-    rows: list[tuple[str, ...]] = []
-    for query, board in boards.items():
-        grid = _build_table(board, top)
-        columns = list(grid.head)
-        rows += [(str(query), *line) for line in grid.rows]
-    print_table(["query", *columns], rows, title=f"{len(boards):,} leaderboards", left=3)
-    _print_doubts_by_query(boards)
-    if next_ is not None:
-        proposals = [(str(q), *line) for q, b in boards.items() for line in _format_proposals(b, top, next_)]
-        click.echo("")
-        print_table(["query", *ASKED], proposals, left=3)
-
-
-def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
-    """Print each warning once, with the first query that has it."""
+    grids = {query: _build_table(board, top) for query, board in boards.items()}
+    head = ["query", *next((grid.head for grid in grids.values()), ())]
+    rows = [(str(query), *line) for query, grid in grids.items() for line in grid.rows]
+    print_table(head, rows, title=f"{len(boards):,} leaderboards", left=3)
     doubts: dict[str, list[tuple[Id, str]]] = {}
     for query, board in boards.items():
         for check in board.checks:
@@ -188,6 +154,10 @@ def _print_doubts_by_query(boards: dict[Id, Leaderboard]) -> None:
     for name, cases in doubts.items():
         (query, text), count = cases[0], f"{len(cases):,} of {len(boards):,} queries"
         echo_warning(f"{name}: in {count}, such as {query}: {text}")
+    if next_ is not None:
+        proposals = [(str(q), *line) for q, b in boards.items() for line in _format_proposals(b, top, next_)]
+        click.echo("")
+        print_table(["query", *ASKED], proposals, left=3)
 
 
 # -- output ----------------------------------------------------------------------------------------------------------
@@ -216,7 +186,18 @@ def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: 
     grid = _build_table(board, top)
     title = f"{len(board.rows):,} items, {board.tally.votes:,.10g} votes"
     print_table(grid.head, grid.rows, title=title, left=grid.left)
-    _print_checks(board)
+    decided = board.settings.over == "auto" and board.scheme.over != "votes"
+    words = board.scheme.text + (" (--over votes treats votes as independent)" if decided else "")
+    if sys.stdout.isatty():
+        click.echo(f"{words[:1].upper()}{words[1:]}.\n")
+        for check in board.checks:
+            click.echo(f"{MARKS[check.verdict]:>5}  {check.name}: {check.text}")
+    else:  # a pipe gets only warnings and automatic choices
+        if decided or board.tally.fractional:
+            click.echo(f"podium: {words}", err=True)
+        for check in board.checks:
+            if check.verdict == "warning":
+                echo_warning(f"{check.name}: {check.text}")
     why = board.stopping(top=top)[1]
     if next_ is None:
         echo_if_tty(f"\n{why}.")
@@ -226,22 +207,6 @@ def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: 
     if proposals:
         print_table(ASKED, proposals, left=2)
     click.echo(f"{why}.")
-
-
-def _print_checks(board: Leaderboard) -> None:
-    """Print all checks on a terminal; for a pipe, only warnings and automatic choices, on standard error."""
-    decided = board.settings.over == "auto" and board.scheme.over != "votes"
-    words = board.scheme.text + (" (--over votes treats votes as independent)" if decided else "")
-    if sys.stdout.isatty():
-        click.echo(f"{words[:1].upper()}{words[1:]}.\n")
-        for check in board.checks:
-            click.echo(f"{MARKS[check.verdict]:>5}  {check.name}: {check.text}")
-        return
-    if decided or board.tally.fractional:
-        click.echo(f"podium: {words}", err=True)
-    for check in board.checks:
-        if check.verdict == "warning":
-            echo_warning(f"{check.name}: {check.text}")
 
 
 def _build_table(board: Leaderboard, top: int | None) -> Grid:

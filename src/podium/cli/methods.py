@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 import click
 
@@ -40,21 +39,17 @@ def verb(name: str | None, output: Output) -> None:
         print_table(["method", "what it does", "reads", "weights"], rows, left=4)
         echo_if_tty("podium methods NAME describes one.")
     else:
-        _print_method(facts[0], classes[name])
-
-
-def _print_method(facts: dict[str, Any], cls: type) -> None:
-    text = inspect.getdoc(cls) or ""
-    click.echo(f"{facts['name']}: {text.split('>>>')[0].strip()}\n")
-    if aliases := getattr(cls, "aliases", ()):
-        click.echo(f"aliases    {', '.join(aliases)}")
-    click.echo(f"reads      {', '.join(facts['accepts'])}")
-    click.echo(f"weights    {'yes' if facts['weighted'] else 'no'}")
-    click.echo(f"citation   {facts['citation'] or 'none'}")
-    if "in_engine" in facts:
-        stated = {k.replace("_", " "): v for k, v in facts["in_engine"].items() if v not in ("", None)}
-        click.echo(f"in {stated.pop('engine')}:")
-        for name, value in stated.items():
-            click.echo(f"  {name:<11}{value}")
-    for p in facts["parameters"]:
-        click.echo(f"  {p['name']} = {p['default']!r}   {p['accepts']}; {p['help']}")
+        about, text = facts[0], inspect.getdoc(classes[name]) or ""
+        click.echo(f"{about['name']}: {text.split('>>>')[0].strip()}\n")
+        if aliases := getattr(classes[name], "aliases", ()):
+            click.echo(f"aliases    {', '.join(aliases)}")
+        click.echo(f"reads      {', '.join(about['accepts'])}")
+        click.echo(f"weights    {'yes' if about['weighted'] else 'no'}")
+        click.echo(f"citation   {about['citation'] or 'none'}")
+        if "in_engine" in about:
+            stated = {k.replace("_", " "): v for k, v in about["in_engine"].items() if v not in ("", None)}
+            click.echo(f"in {stated.pop('engine')}:")
+            for word, value in stated.items():
+                click.echo(f"  {word:<11}{value}")
+        for p in about["parameters"]:
+            click.echo(f"  {p['name']} = {p['default']!r}   {p['accepts']}; {p['help']}")

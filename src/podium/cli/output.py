@@ -25,21 +25,7 @@ from podium.core.text import format_count
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
 
-__all__ = [
-    "Output",
-    "consensus_options",
-    "echo_if_tty",
-    "echo_note",
-    "echo_warning",
-    "format_number",
-    "print_grid",
-    "print_json",
-    "print_table",
-    "refuse_overwrite",
-    "trec_ties_option",
-    "with_output",
-]
-
+GROUPED_NUMBER = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")  # such as 14,514
 trec_ties_option = click.option(
     "--ties",
     type=click.Choice(["trec", "item", "input"]),
@@ -201,7 +187,8 @@ def print_table(
     if not sys.stdout.isatty():
         click.echo("\t".join(columns))
         for line in lines:
-            click.echo("\t".join((*line[:left], *map(_strip_commas, line[left:]))))
+            cells = [c.replace(",", "") if GROUPED_NUMBER.fullmatch(c) else c for c in line[left:]]
+            click.echo("\t".join((*line[:left], *cells)))
         return
     check_package("rich")
     from rich import box
@@ -219,10 +206,6 @@ def print_table(
     if title:  # printed separately: rich wraps a table's own title to the table's width
         console.print(Text(title, style="bold"))
     console.print(drawn)
-
-
-def _strip_commas(cell: str) -> str:
-    return cell.replace(",", "") if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", cell) else cell
 
 
 def echo_if_tty(text: str) -> None:

@@ -75,10 +75,13 @@ def verb(
     output.check()
     if demo == bool(source.files):
         raise click.UsageError("give input files, or --demo for the embedded data")
+    if demo:
+        from podium.data.demo import demo as load_demo
+        from podium.formats.base import to_content
+
+        source = dataclasses.replace(source, preset_content=to_content(load_demo()))
     with show_status("writing the report"):
-        report = _build_report(
-            _embed_data(source) if demo else source, _make_methods(methods, models), settings
-        )
+        report = _build_report(source, (*methods, *models), settings)
         if figures is not None:
             report.save_figures(figures, overwrite=output.overwrite)
         # standard output can hold only one of JSON and page
@@ -87,32 +90,27 @@ def verb(
     if output.json:
         print_json(report.to_dict())
     elif output.path != "-":
-        _print_summary(report, output.path, figures)
+        for line in report.verdict:
+            click.echo(line)
+        marks = {"wrong": "WRONG", "check": "CHECK"}
+        for finding in report.findings:
+            if finding.verdict in marks:
+                click.echo(f"{marks[finding.verdict]:>6}  {finding.name}: {finding.text}")
+        for path in filter(None, (output.path, figures)):
+            click.echo(f"written to {path}", err=True)
 
 
-def _embed_data(source: Input) -> Input:
-    """The input with the embedded data instead of files."""
-    from podium.data.demo import demo
-    from podium.formats.base import to_content
+def _build_report(source: Input, specs: tuple[str, ...], settings: dict[str, Any]) -> Report:
+    from podium.reporting import report
+    from podium.reporting.inputs import choose_methods
 
-    return dataclasses.replace(source, preset_content=to_content(demo()))
-
-
-def _make_methods(methods: tuple[str, ...], models: tuple[str, ...]) -> dict[str, Aggregator]:
-    """The methods by specification; a model by the name of its file."""
     named: dict[str, Aggregator] = {}
-    for spec in (*methods, *models):
+    for spec in specs:
+        # a model goes by the name of its file
         name = os.path.basename(spec).removesuffix(".podium") if os.path.isfile(spec) else spec
         if name in named:
             raise ParameterError(f"method {name!r} is given twice; give it once, or rename the file")
         named[name] = make_method(spec)
-    return named
-
-
-def _build_report(source: Input, named: dict[str, Aggregator], settings: dict[str, Any]) -> Report:
-    from podium.reporting import report
-    from podium.reporting.inputs import choose_methods
-
     preferences, labels = source.preferences, source.optional_labels
     if named and all(m.tags.supervised for m in named.values()):
         # a model needs methods to compare with
@@ -153,14 +151,3 @@ def _read_tuning(path: str | None) -> Any:
             f"{path} is not JSON: {error}; give the output of `podium tune --json`"
         ) from None
     return check_document(document, path)
-
-
-def _print_summary(report: Report, output: str | None, figures: str | None) -> None:
-    for line in report.verdict:
-        click.echo(line)
-    marks = {"wrong": "WRONG", "check": "CHECK"}
-    for finding in report.findings:
-        if finding.verdict in marks:
-            click.echo(f"{marks[finding.verdict]:>6}  {finding.name}: {finding.text}")
-    for what in filter(None, (output, figures)):
-        click.echo(f"written to {what}", err=True)

@@ -55,7 +55,19 @@ def verb(
     """
     papers = load_papers()
     if table is None:
-        _print_tables(papers, output.json)
+        tables = papers.TABLES.values()
+        if output.json:
+            print_json(
+                [
+                    {"name": t.name, "title": t.title, "citation": t.citation, "sets": t.sets,
+                     "rows": {row.name: row.method for row in t.rows}}
+                    for t in tables
+                ]
+            )  # fmt: skip
+            return
+        rows = [(t.name, t.title, ", ".join(t.sets), t.citation) for t in tables]
+        print_table(["table", "what it shows", "data sets", "published in"], rows, left=4)
+        echo_if_tty("podium reproduce TABLE --data FOLDER computes one.")
         return
     what = papers.find_table(table)
     if data is None and not what.generated:
@@ -90,21 +102,6 @@ def load_papers() -> Any:
         )
     sys.path.append(str(folder))
     return importlib.import_module("podium_papers")
-
-
-def _print_tables(papers: Any, json_: bool) -> None:
-    if json_:
-        print_json(
-            [
-                {"name": t.name, "title": t.title, "citation": t.citation, "sets": t.sets,
-                 "rows": {row.name: row.method for row in t.rows}}
-                for t in papers.TABLES.values()
-            ]
-        )  # fmt: skip
-        return
-    rows = [(t.name, t.title, ", ".join(t.sets), t.citation) for t in papers.TABLES.values()]
-    print_table(["table", "what it shows", "data sets", "published in"], rows, left=4)
-    echo_if_tty("podium reproduce TABLE --data FOLDER computes one.")
 
 
 def _print_reproduction(papers: Any, reproduction: Reproduction) -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from podium.cli.output import Output, print_json, with_output
 from podium.core.errors import ParameterError
-
-if TYPE_CHECKING:
-    from podium.studio.settings import ServerSettings
 
 
 @click.command(name="serve")
@@ -43,12 +40,31 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
     podium serve runs/ qrels.txt --port 9000
     podium serve --host 0.0.0.0 --token-file token.txt --allow-host fusion.example.org
     """
-    from podium.studio import logs
     from podium.studio.app import create_app
+    from podium.studio.security import hash_token
     from podium.studio.server import format_address, listen, serve
+    from podium.studio.settings import Limits, ServerSettings
+    from podium.studio.telemetry import log_to_stderr
 
-    settings = _build_settings(files, given)
-    logs.log_to_stderr(quiet)
+    limits: dict[str, Any] = {k: given[k] for k in ("seconds", "concurrent") if given[k] is not None}
+    limits["workers"] = given["workers"] or os.cpu_count() or 1
+    if given["body_mb"] is not None:
+        limits["body_bytes"] = given["body_mb"] << 20
+    # the token comes from a file or the environment: other local users can read the command line
+    path = given["token_file"]
+    token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
+    if path is not None and not token:
+        raise ParameterError(f"{path} is empty; write a token to it, for example with `openssl rand -hex 32`")
+    settings = ServerSettings(
+        Path(given["folder"]) if given["folder"] else Path.home() / ".podium",
+        given["host"],
+        given["port"],
+        hash_token(token) if token else None,
+        Limits(**limits),
+        tuple(Path(f).resolve() for f in files),
+        given["hosts"],
+    )
+    log_to_stderr(quiet)
     app, socket = create_app(settings), listen(settings)
     where = format_address(socket)
     if output.json:
@@ -57,31 +73,3 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
         click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C stops the server)")
     sys.stdout.flush()
     serve(app, socket)
-
-
-def _build_settings(files: tuple[str, ...], given: dict[str, Any]) -> ServerSettings:
-    from podium.studio.security import hash_token
-    from podium.studio.settings import Limits, ServerSettings
-
-    limits: dict[str, Any] = {k: given[k] for k in ("seconds", "concurrent") if given[k] is not None}
-    limits["workers"] = given["workers"] or os.cpu_count() or 1
-    if given["body_mb"] is not None:
-        limits["body_bytes"] = given["body_mb"] << 20
-    token = _read_token(given["token_file"])
-    return ServerSettings(
-        Path(given["folder"]) if given["folder"] else Path.home() / ".podium",
-        given["host"],
-        given["port"],
-        None if token is None else hash_token(token),
-        Limits(**limits),
-        tuple(Path(f).resolve() for f in files),
-        given["hosts"],
-    )
-
-
-def _read_token(path: str | None) -> str | None:
-    """The token from the file or the environment, not the command line, which other local users can read."""
-    token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
-    if path is not None and not token:
-        raise ParameterError(f"{path} is empty; write a token to it, for example with `openssl rand -hex 32`")
-    return token or None

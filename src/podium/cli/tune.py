@@ -11,14 +11,7 @@ import click
 from podium.cli._options import add_option, add_options
 from podium.cli._progress import progress_bar
 from podium.cli.input import Input, with_input
-from podium.cli.output import (
-    Output,
-    echo_if_tty,
-    print_json,
-    print_table,
-    trec_ties_option,
-    with_output,
-)
+from podium.cli.output import Output, echo_if_tty, print_json, print_table, trec_ties_option, with_output
 from podium.core.errors import InputError, ParameterError
 from podium.core.settings import TuneSettings
 
@@ -34,18 +27,8 @@ if TYPE_CHECKING:
 )
 @click.option("-m", "--method", "methods", multiple=True, help="A method to search; parameters given stay fixed, as in "
               "'combsum(normalizer=zscore)'; may be repeated.  [default: all that are fast on this input]")  # fmt: skip
-@add_options(
-    TuneSettings,
-    "engine",
-    "supervised",
-    "weights",
-    "search",
-    "trials",
-    "folds",
-    "baseline",
-    "limit",
-    "budget",
-)
+@add_options(TuneSettings, "engine", "supervised", "weights", "search", "trials", "folds", "baseline", "limit",
+             "budget")  # fmt: skip
 @trec_ties_option
 @add_options(TuneSettings, "seed", "workers")
 @add_option(TuneSettings, "resume", type=click.Path(file_okay=False))
@@ -109,8 +92,12 @@ def verb(
     if output.path is not None:
         models.save(tuning.best, output.path, overwrite=output.overwrite)
         target = "fused.run" if _can_write_run(data.preferences) else "fused.csv"
-        verb_and_target = ("batch", "fused/") if source.names_folders else ("apply", target)
-        command = _format_next_command(output.path, source, *verb_and_target)
+        verb, target = ("batch", "fused/") if source.names_folders else ("apply", target)
+        words = ["podium", verb, output.path, *source.files]
+        words += ["-f", source.format] if source.format else []
+        words += ["--unlisted", source.unlisted] if source.unlisted else []
+        words += [word for option in source.options for word in ("-O", option)]
+        command = shlex.join([*words, "-o", target])
     if output.json:
         print_json({**tuning.to_dict(), "model": output.path, "apply": command})
     else:
@@ -127,16 +114,6 @@ def _can_write_run(preferences: Preferences) -> bool:
     except InputError:
         return False
     return True
-
-
-def _format_next_command(model: str, source: Input, verb: str, target: str) -> str:
-    """The shell command that applies the model to this input."""
-    words = ["podium", verb, model, *source.files]
-    words += ["-f", source.format] if source.format else []
-    words += ["--unlisted", source.unlisted] if source.unlisted else []
-    for option in source.options:
-        words += ["-O", option]
-    return shlex.join([*words, "-o", target])
 
 
 def _print_tuning(tuning: Tuning, command: str | None) -> None:

@@ -13,25 +13,6 @@ from typing import Any, Literal
 
 from podium.core.text import join_words
 
-__all__ = [
-    "ALLOW_REPEATS",
-    "InputError",
-    "MessageText",
-    "MissingPackageError",
-    "ModelFileError",
-    "NoGainWarning",
-    "NotFittedError",
-    "Option",
-    "OptionFormatter",
-    "ParameterError",
-    "PodiumError",
-    "PodiumWarning",
-    "UnsupportedFormError",
-    "capture_warnings",
-    "check_type",
-]
-
-
 # what an option belongs to: file I/O, the parameters of a method, or the settings of an analysis
 OptionOwner = Literal["reading", "writing", "method", "setting"]
 
@@ -151,13 +132,8 @@ def check_type(value: Any, kind: type, who: str, remedy: str) -> None:
 
 # -- warnings ----------------------------------------------------------------------------------------------
 
-_CAPTURE_FILTER: Any = (
-    "always",
-    re.compile("(?s)", re.IGNORECASE),
-    PodiumWarning,
-    None,
-    0,
-)  # distinguishable from filters set by other code
+# distinguishable from filters set by other code
+_CAPTURE_FILTER: Any = ("always", re.compile("(?s)", re.IGNORECASE), PodiumWarning, None, 0)
 _captured: contextvars.ContextVar[tuple[list[str], OptionFormatter] | None] = contextvars.ContextVar(
     "podium_captured_warnings", default=None
 )
@@ -177,10 +153,14 @@ def capture_warnings(spell: OptionFormatter = str) -> Iterator[list[str]]:
     >>> messages
     ['the data are thin']
     """
-    global _capture_count
+    global _capture_count, _original_showwarning
     with _lock:
         _capture_count += 1
-        _install_capture()
+        # other code may have removed the hook and the filter since the last capture
+        if warnings.showwarning is not _capture_or_show:
+            _original_showwarning, warnings.showwarning = warnings.showwarning, _capture_or_show
+        if not warnings.filters or warnings.filters[0] != _CAPTURE_FILTER:
+            warnings.filterwarnings("always", _CAPTURE_FILTER[1].pattern, PodiumWarning)
     messages: list[str] = []
     mark = _captured.set((messages, spell))
     try:
@@ -190,22 +170,9 @@ def capture_warnings(spell: OptionFormatter = str) -> Iterator[list[str]]:
         with _lock:
             _capture_count -= 1
             if not _capture_count:
-                _remove_capture()
-
-
-def _install_capture() -> None:
-    """Install the hook and the filter again if other code has removed them since the last capture."""
-    global _original_showwarning
-    if warnings.showwarning is not _capture_or_show:
-        _original_showwarning, warnings.showwarning = warnings.showwarning, _capture_or_show
-    if not warnings.filters or warnings.filters[0] != _CAPTURE_FILTER:
-        warnings.filterwarnings("always", _CAPTURE_FILTER[1].pattern, PodiumWarning)
-
-
-def _remove_capture() -> None:
-    warnings.filters = [f for f in warnings.filters if f != _CAPTURE_FILTER]
-    if warnings.showwarning is _capture_or_show:
-        warnings.showwarning = _original_showwarning
+                warnings.filters = [f for f in warnings.filters if f != _CAPTURE_FILTER]
+                if warnings.showwarning is _capture_or_show:
+                    warnings.showwarning = _original_showwarning
 
 
 def _capture_or_show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from podium.core.errors import ParameterError
 
-__all__ = ["RenamedAttribute", "accept_old_names", "replace_old_names"]
-
 C = TypeVar("C", bound=type)
 
 

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from podium.core.errors import MessageText, MissingPackageError
 
-__all__ = ["PACKAGES", "OptionalPackage", "check_extra", "check_package", "is_installed", "require_module"]
-
 
 class OptionalPackage(NamedTuple):
     """The extra that installs a package, and what needs the package, as the subject of a sentence."""

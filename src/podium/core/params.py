@@ -32,21 +32,6 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_
 from podium.core.errors import ParameterError
 from podium.core.old_names import RenamedAttribute
 
-__all__ = [
-    "Choice",
-    "Fixed",
-    "Flags",
-    "Parameter",
-    "ParameterDataclass",
-    "Range",
-    "Tune",
-    "check_settings",
-    "parameters",
-    "parse_spec",
-    "suggest_names",
-    "validate",
-]
-
 
 @dataclass(frozen=True)
 class Range:
@@ -258,8 +243,9 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     name, bracket, rest = spec.strip().partition("(")
     if not bracket:
         return name, {}
+    quoted = _METRIC.sub(lambda m: m[0] if m["bare"] is None else repr(m["bare"]), rest)
     try:
-        call = ast.parse(f"f({_METRIC.sub(_quote_metric, rest)}", mode="eval").body
+        call = ast.parse(f"f({quoted}", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise bad from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
@@ -274,10 +260,6 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
 
 # quoted text, unchanged; or a bare metric after =, such as ndcg@10:exp, which is not one Python name
 _METRIC = re.compile(r"""'[^']*'|"[^"]*"|(?<==)\s*(?P<bare>[a-z]\w*(?=[@:])(?:@\d+)?(?::\w+)?)\s*(?=[,)])""")
-
-
-def _quote_metric(match: re.Match[str]) -> str:
-    return match[0] if match["bare"] is None else repr(match["bare"])
 
 
 def _parse_literal(node: ast.expr) -> Any:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Progress", "no_progress"]
-
 Progress = Callable[[int, int, str], None]  # done, total, what
 
 

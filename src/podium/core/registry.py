@@ -20,8 +20,6 @@ from typing import Any, Generic, TypeVar
 from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 
-__all__ = ["Registry", "aggregators", "engines", "formats", "learners", "metrics", "models"]
-
 T = TypeVar("T")
 _PLUG_INS = "podium.plugins"  # the entry-point group
 
@@ -113,42 +111,37 @@ class Registry(Generic[T]):
             while self._left and not is_complete():
                 if self._left[0]:
                     importlib.import_module(self._left[0])
-                else:
-                    _load_plug_ins()
+                elif _may_have_plug_ins():
+                    # its import and its parser take ten times as long as the search
+                    from importlib.metadata import entry_points
+
+                    for entry in entry_points(group=_PLUG_INS):
+                        entry.load()
                 self._left.pop(0)
 
 
-def _load_plug_ins() -> None:
-    if not any(map(_may_name_plug_ins, sys.path)) and not any(map(_has_own_metadata, sys.meta_path)):
-        return
-    from importlib.metadata import (
-        entry_points,
-    )  # its import and its parser take ten times as long as the search
-
-    for entry in entry_points(group=_PLUG_INS):
-        entry.load()
-
-
-def _may_name_plug_ins(path: str) -> bool:
-    """Whether a package in this folder of `sys.path` names plug-ins; True for archives, which are not searched."""
-    if path.endswith(".egg"):
+def _may_have_plug_ins() -> bool:
+    """Whether a package on `sys.path` may name plug-ins; True for archives, which are not searched."""
+    # finders other than that of Python itself may find packages in their own way
+    if any(hasattr(f, "find_distributions") and f is not PathFinder for f in sys.meta_path):
         return True
-    try:
-        names = [n for n in os.listdir(path or ".") if n.endswith((".dist-info", ".egg-info"))]
-    except NotADirectoryError:
-        return True
-    except OSError:
-        return False
-    for name in names:
-        with contextlib.suppress(OSError), open(os.path.join(path, name, "entry_points.txt"), "rb") as file:
-            if _PLUG_INS.encode() in file.read():
-                return True
+    for path in sys.path:
+        if path.endswith(".egg"):
+            return True
+        try:
+            names = [n for n in os.listdir(path or ".") if n.endswith((".dist-info", ".egg-info"))]
+        except NotADirectoryError:
+            return True
+        except OSError:
+            continue
+        for name in names:
+            with (
+                contextlib.suppress(OSError),
+                open(os.path.join(path, name, "entry_points.txt"), "rb") as file,
+            ):
+                if _PLUG_INS.encode() in file.read():
+                    return True
     return False
-
-
-def _has_own_metadata(finder: object) -> bool:
-    """Whether a finder of modules, other than that of Python itself, finds packages in its own way."""
-    return hasattr(finder, "find_distributions") and finder is not PathFinder
 
 
 # everything that a model file can hold

@@ -14,8 +14,6 @@ from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 from podium.core.tables import Grid, escape_html, format_json, render_block, render_paragraph, render_table
 
-__all__ = ["Column", "Result", "ViewBlock", "build_grid", "show_field"]
-
 Row = TypeVar("Row")
 Column = tuple[str, Callable[[Any], str]]  # the heading, and the text of the cell in a row
 ViewBlock = str | tuple[str, ...] | Grid  # a paragraph, a bullet list, a table
@@ -58,9 +56,8 @@ class Result(Generic[Row]):
     facts: ClassVar[tuple[str, ...]] = ()  # keys of the document
     shown: ClassVar[int | None] = None  # rows of a table in a notebook
 
-    if (
-        TYPE_CHECKING
-    ):  # a field of some results and a property of others; a class attribute would be its default
+    # a field of some results and a property of others; a class attribute would be its default
+    if TYPE_CHECKING:
 
         @property
         def rows(self) -> Sequence[Row]:

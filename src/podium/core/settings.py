@@ -13,17 +13,6 @@ from typing import Annotated, Literal
 from podium.core.errors import Option, ParameterError
 from podium.core.params import Flags, Range, check_settings
 
-__all__ = [
-    "TIES_HELP",
-    "CompareSettings",
-    "Duplicates",
-    "LeaderboardSettings",
-    "QueryScope",
-    "TieRule",
-    "TuneSettings",
-    "Unlisted",
-]
-
 TieRule = Literal["item", "trec", "input"]
 Unlisted = Literal["below", "unknown"]  # how an expert's unlisted items rank
 TIES_HELP = "Order of tied items: by id, by descending id as in trec_eval, or as in the input."

@@ -16,26 +16,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "STYLE",
-    "Grid",
-    "escape_html",
-    "format_csv",
-    "format_decimal",
-    "format_interval",
-    "format_json",
-    "format_latex",
-    "format_markdown",
-    "format_p_value",
-    "format_percent",
-    "render_block",
-    "render_page",
-    "render_paragraph",
-    "render_table",
-    "replace_nonfinite",
-    "shorten_text",
-]
-
 LONGEST = 80  # characters of a cell in a notebook
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["format_count", "join_names", "join_words"]
-
 
 def join_words(words: Sequence[str], last: str) -> str:
     """Join words as in a sentence.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -18,12 +18,12 @@ from podium.core.tables import Grid, format_decimal, format_interval
 from podium.data.consensus import Consensus
 from podium.data.dataset import Dataset
 from podium.data.ids import Ids
-from podium.deployment.deploy_method import DEPTH, Deployment, deploy
+from podium.deployment.deploy_method import DEPTH, deploy
 from podium.evaluate.comparison import compare_evaluations
 from podium.evaluate.evaluation import Evaluation, evaluate_all
 from podium.evaluate.splits import find_labeled_queries
 from podium.evaluate.tuning import Tuning, tune
-from podium.methods.base import Aggregator, make
+from podium.methods.base import make
 from podium.methods.dialects.fusion_engine import FusionEngine
 from podium.methods.dialects.textbook import read_textbook
 from podium.metrics.base import Metric, MetricSpec, parse
@@ -117,7 +117,11 @@ def measure_copying_cost(
         for name, evaluation in evaluate_all(results, test.labels, [chosen], queries="judged").items():
             parts.setdefault(name, []).append(evaluation)
     progress(folds, folds, "done")
-    whole = {name: _concat_evaluations(several) for name, several in parts.items()}
+    whole = {}
+    for name, several in parts.items():
+        queries = Ids([q for e in several for q in e.queries])
+        values = np.concatenate([e.values for e in several], axis=1)
+        whole[name] = Evaluation(several[0].metrics, queries, values, several[0].method)
     comparison = compare_evaluations(whole, chosen, baseline=TUNED)
     by_name = {row.name: row for row in comparison.rows}
     rows = (by_name[name] for name in whole)
@@ -154,19 +158,7 @@ def _rank_held_out(
     default = deploy(make(own[0]), engine.name, experts=experts, depth=depth, nearest=True)
     native = search(engine=engine.name).best
     found = deploy(native, engine.name, experts=experts, depth=depth, nearest=True)
-    results = {
-        f"{textbook!r}, untuned": textbook.aggregate(preferences),
-        TUNED: tuned.aggregate(preferences),
-        f"the same values typed into {engine.title}": _type_values(tuned, deployed).aggregate(preferences),
-        f"deployed to {engine.title}": deployed.emulate(preferences),
-        f"{engine.title} by default ({own[0]})": default.emulate(preferences),
-        f"tuned for {engine.title}": found.emulate(preferences),
-    }
-    return results, deployed.form.reason
-
-
-def _type_values(tuned: Aggregator, deployed: Deployment) -> Aggregator:
-    """The engine's method with k and weights as they were tuned for another formula."""
+    # the engine's method with k and weights as they were tuned for another formula
     cls: Any = type(deployed.form.method)
     values = deployed.form.method.get_parameters()
     for p in parameters(cls):
@@ -175,10 +167,12 @@ def _type_values(tuned: Aggregator, deployed: Deployment) -> Aggregator:
             values["k"] = p.kind(round(value)) if p.kind is int else value
     if cls.tags.weighted:
         values["weights"] = tuned.weights
-    return cls(**values)  # type: ignore[no-any-return]
-
-
-def _concat_evaluations(several: Sequence[Evaluation]) -> Evaluation:
-    queries = Ids([q for e in several for q in e.queries])
-    values = np.concatenate([e.values for e in several], axis=1)
-    return Evaluation(several[0].metrics, queries, values, several[0].method)
+    results = {
+        f"{textbook!r}, untuned": textbook.aggregate(preferences),
+        TUNED: tuned.aggregate(preferences),
+        f"the same values typed into {engine.title}": cls(**values).aggregate(preferences),
+        f"deployed to {engine.title}": deployed.emulate(preferences),
+        f"{engine.title} by default ({own[0]})": default.emulate(preferences),
+        f"tuned for {engine.title}": found.emulate(preferences),
+    }
+    return results, deployed.form.reason

@@ -12,7 +12,6 @@ import numpy as np
 
 from podium.core.errors import ParameterError
 from podium.data.consensus import Consensus
-from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.preferences import Preferences
 from podium.deployment.engine_input import close_gaps, select_experts
@@ -44,9 +43,19 @@ def rank_on_database(
     connection; nothing else is read or written.
     """
     hits = list_hits(preferences, sources)
+    mark = "%s" if engine == "postgres" else "?"
+    row = f"({', '.join([mark] * len(Hit._fields))})"
     with closing(_connect(connection, engine)) as database:
-        rows = _run_query(database, body, hits, "%s" if engine == "postgres" else "?")
-    return read_order(preferences.index, rows)
+        cursor = database.cursor()
+        cursor.execute(
+            "CREATE TEMPORARY TABLE hits (query TEXT, expert TEXT, item TEXT, score DOUBLE PRECISION)"
+        )
+        for first in range(0, len(hits), ROWS_AT_ONCE):
+            several = hits[first : first + ROWS_AT_ONCE]
+            values = ", ".join([row] * len(several))
+            cursor.execute(f"INSERT INTO hits VALUES {values}", [v for hit in several for v in hit])
+        cursor.execute(body)
+        return read_order(preferences.index, cursor.fetchall())
 
 
 def list_hits(preferences: Preferences, sources: Sequence[ListSource]) -> list[Hit]:
@@ -74,18 +83,14 @@ def read_order(index: ItemIndex, ranked: Iterable[tuple[Any, ...]]) -> Consensus
     The score of an item is the number of items of its query from its place down; an item that the engine did
     not return has 0.
     """
-    slots = _number_slots(index)
+    queries = [str(index.queries[q]) for q in index.query_of_slot.tolist()]
+    slots = {(q, str(i)): slot for slot, (q, i) in enumerate(zip(queries, index.items, strict=True))}
     sizes = dict(zip(map(str, index.queries), index.sizes.tolist(), strict=True))
     scores = np.zeros(len(index.items))
     for query, item, *_ in ranked:
         scores[slots[str(query), str(item)]] = sizes[str(query)]
         sizes[str(query)] -= 1
     return Consensus.from_scores(index, scores)
-
-
-def _number_slots(index: ItemIndex) -> dict[tuple[str, Id], int]:
-    queries = [str(index.queries[q]) for q in index.query_of_slot.tolist()]
-    return {(q, str(i)): slot for slot, (q, i) in enumerate(zip(queries, index.items, strict=True))}
 
 
 def _connect(connection: str, engine: str) -> Any:
@@ -106,21 +111,5 @@ def _connect(connection: str, engine: str) -> Any:
     try:
         return module.connect(connection if named == "postgres" else file)
     except module.Error as error:
-        raise ParameterError(f"cannot open {connection}: {_get_first_line(error)}") from None
-
-
-def _run_query(database: Any, body: str, hits: Sequence[Hit], mark: str) -> list[tuple[Any, ...]]:
-    cursor = database.cursor()
-    cursor.execute("CREATE TEMPORARY TABLE hits (query TEXT, expert TEXT, item TEXT, score DOUBLE PRECISION)")
-    row = f"({', '.join([mark] * len(Hit._fields))})"
-    for first in range(0, len(hits), ROWS_AT_ONCE):
-        several = hits[first : first + ROWS_AT_ONCE]
-        values = ", ".join([row] * len(several))
-        cursor.execute(f"INSERT INTO hits VALUES {values}", [v for hit in several for v in hit])
-    cursor.execute(body)
-    rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
-
-
-def _get_first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        problem = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ParameterError(f"cannot open {connection}: {problem}") from None

@@ -53,8 +53,25 @@ class Deployment:
     @property
     def config(self) -> str:
         """The configuration, with a header of comments that says where it came from."""
-        mark = COMMENTS[self.engine.syntax]
-        return "".join(f"{mark} {line}\n" for line in self._describe_origin()) + f"\n{self.body}"
+        engine, form = self.engine, self.form
+        lines = [
+            f"{engine.title} configuration by Podium {__version__}",
+            f"method: {describe_method(self.method)}",
+            f"in the engine: {form.describe()}",
+        ]
+        for source, weight in zip(form.sources, form.weights, strict=True):
+            lines.append(f"expert {source.expert}: {source.name}" + f", weight {weight:g}" * form.is_weighted)
+        tuning = getattr(self.method, "tuning_", None)
+        if tuning is not None:
+            lines += describe_tuning(tuning)
+        if self.exact:
+            lines.append("exact: the order is that of the method, up to ties in the engine's precision")
+        else:
+            lines.append(f"NOT exact, the nearest form: {form.reason}")
+        dialect = getattr(form.method, "dialect", None)
+        where = f" ({dialect.depth})" if dialect is not None else ""
+        lines += [f"every list is cut at {self.depth} items{where}", *self.notes]
+        return "".join(f"{COMMENTS[engine.syntax]} {line}\n" for line in lines) + f"\n{self.body}"
 
     def emulate(self, preferences: Preferences) -> Consensus:
         """The ranking that the engine makes of these lists: each cut at `depth`, in the engine's formula."""
@@ -103,26 +120,6 @@ class Deployment:
             preferences = select_experts(preferences, self.form.sources)
         return self.method.aggregate(preferences)
 
-    def _describe_origin(self) -> list[str]:
-        engine, form = self.engine, self.form
-        lines = [
-            f"{engine.title} configuration by Podium {__version__}",
-            f"method: {describe_method(self.method)}",
-        ]
-        lines.append(f"in the engine: {form.describe()}")
-        for source, weight in zip(form.sources, form.weights, strict=True):
-            lines.append(f"expert {source.expert}: {source.name}" + f", weight {weight:g}" * form.is_weighted)
-        tuning = getattr(self.method, "tuning_", None)
-        if tuning is not None:
-            lines += describe_tuning(tuning)
-        if self.exact:
-            lines.append("exact: the order is that of the method, up to ties in the engine's precision")
-        else:
-            lines.append(f"NOT exact, the nearest form: {form.reason}")
-        dialect = getattr(form.method, "dialect", None)
-        where = f" ({dialect.depth})" if dialect is not None else ""
-        return [*lines, f"every list is cut at {self.depth} items{where}", *self.notes]
-
     def __repr__(self) -> str:
         state = "exact" if self.exact else "nearest form"
         return f"Deployment({describe_method(self.method)} to {self.engine.name}: {self.form.describe()}, {state})"
@@ -165,12 +162,11 @@ def deploy(
             Option("nearest", True, of="setting"),
             f", or tune in its own formula (podium tune --for {engine.name})",
         )
-    notes = list(form.notes)
+    notes = form.notes
     if not engine.was_run:
-        notes.append(
-            f"not run against the real engine: the formula is derived from the sources of {engine.title}"
-        )
-    return Deployment(engine, made, form, depth, tuple(notes))
+        source = f"the formula is derived from the sources of {engine.title}"
+        notes = (*notes, f"not run against the real engine: {source}")
+    return Deployment(engine, made, form, depth, notes)
 
 
 def resolve_experts(

@@ -20,13 +20,24 @@ __all__ = ["close_gaps", "cut_lists", "number_places", "prepare_input", "select_
 def prepare_input(preferences: Preferences, sources: Sequence[ListSource], depth: int) -> Preferences:
     """The lists of these experts, numbered as an engine numbers them and cut at `depth` items.
 
-    An expert that is requested twice has two lists.
+    An expert that is requested twice has two lists, and experts become numbers then.
     """
     cut = cut_lists(close_gaps(select_experts(preferences, sources)), depth)
     if all(s.copies == 1 for s in sources):
         return cut
     by_name = {str(s.expert): s.copies for s in sources}
-    return _repeat_lists(cut, np.array([by_name[str(e)] for e in cut.experts]))
+    copies = np.array([by_name[str(e)] for e in cut.experts])
+    lists, first = cut.lists, segments.offsets(copies)
+    times = copies[lists.expert]
+    which = np.repeat(np.arange(len(lists)), times)
+    number = np.arange(len(which)) - np.repeat(segments.offsets(times)[:-1], times)
+    starts, rows = segments.gather_segments(lists.starts, which)
+    score = None if lists.score is None else lists.score[rows]
+    query_starts = segments.offsets(times)[lists.query_starts]
+    expert = (first[lists.expert[which]] + number).astype(np.int32)
+    repeated = Lists(query_starts, expert, starts, lists.item[rows], lists.rank[rows], score)
+    experts = Ids(list(range(int(first[-1]))))
+    return Preferences(cut.index, experts, repeated, cut.comparisons, cut.unlisted)
 
 
 def select_experts(preferences: Preferences, sources: Sequence[ListSource]) -> Preferences:
@@ -83,19 +94,3 @@ def cut_lists(preferences: Preferences, depth: int) -> Preferences:
     return Preferences(
         preferences.index, preferences.experts, cut, preferences.comparisons, preferences.unlisted
     )
-
-
-def _repeat_lists(preferences: Preferences, copies: np.ndarray) -> Preferences:
-    """Every list as often as its expert's number of copies; experts become numbers."""
-    lists = preferences.lists
-    first = segments.offsets(copies)
-    times = copies[lists.expert]
-    which = np.repeat(np.arange(len(lists)), times)
-    number = np.arange(len(which)) - np.repeat(segments.offsets(times)[:-1], times)
-    starts, rows = segments.gather_segments(lists.starts, which)
-    score = None if lists.score is None else lists.score[rows]
-    query_starts = segments.offsets(times)[lists.query_starts]
-    expert = (first[lists.expert[which]] + number).astype(np.int32)
-    repeated = Lists(query_starts, expert, starts, lists.item[rows], lists.rank[rows], score)
-    experts = Ids(list(range(int(first[-1]))))
-    return Preferences(preferences.index, experts, repeated, preferences.comparisons, preferences.unlisted)

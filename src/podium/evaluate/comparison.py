@@ -72,7 +72,14 @@ def compare(
     if not results:
         raise ParameterError("there is nothing to compare; give at least one result by name")
     chosen = parse_all(metrics)
-    _check_common(results, labels)
+    known = set(labels.queries)
+    if not any(q in known for c in results.values() for q in c.queries):
+        # all metrics would be a meaningless 0
+        ours = next(iter(results.values())).queries[:3]
+        raise InputError(
+            f"no result shares a query with the labels: the results have {ours}, the labels have {labels.queries[:3]}",
+            remedy="ids are compared exactly, case and type included",
+        )
     all_metrics = tuple(dict.fromkeys((*chosen, *(Judged(cutoff=m.cutoff) for m in chosen))))
     whole = evaluate_all(results, labels, all_metrics, queries=queries)
     return compare_evaluations(
@@ -97,27 +104,7 @@ def compare_evaluations(
             f"there is no result {base!r} to compare with; {suggest_names(base, evaluations)}"
         )
     test = resolve_test(test)
-    aligned = _restrict_to_common_queries(evaluations)
-    settings = {"test": test, "level": level, "rounds": rounds, "seed": seed}
-    rows = [row for m in parse_all(metrics) for row in _build_metric_rows(m, aligned, base, settings)]
-    count = len(next(iter(aligned.values())))
-    return Comparison(base, _correct_p_values(rows), aligned, test, level, count, rounds, seed)
-
-
-def _check_common(results: Mapping[str, Consensus], labels: Labels) -> None:
-    """Reject results without any labeled query: their metrics would all be a meaningless 0."""
-    known = set(labels.queries)
-    if any(q in known for c in results.values() for q in c.queries):
-        return
-    ours = next(iter(results.values())).queries[:3]
-    raise InputError(
-        f"no result shares a query with the labels: the results have {ours}, the labels have {labels.queries[:3]}",
-        remedy="ids are compared exactly, case and type included",
-    )
-
-
-def _restrict_to_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[str, Evaluation]:
-    """The evaluations on their common queries, sorted by id: random signs must not depend on row order."""
+    # the common queries, sorted by id: random signs must not depend on row order
     first, *others = evaluations.values()
     known = [set(e.queries) for e in others]
     common = sorted((q for q in first.queries if all(q in k for k in known)), key=id_order)
@@ -125,11 +112,17 @@ def _restrict_to_common_queries(evaluations: Mapping[str, Evaluation]) -> dict[s
         raise InputError(
             "there is no judged query that all results have", remedy="compare results that share some"
         )
-    out = {}
+    aligned = {}
     for name, e in evaluations.items():
         at = np.array([e.queries.code_of(q) for q in common], np.int64)
-        out[name] = replace(e, queries=e.queries.take(at), values=e.values[:, at])
-    return out
+        aligned[name] = replace(e, queries=e.queries.take(at), values=e.values[:, at])
+    settings = {"test": test, "level": level, "rounds": rounds, "seed": seed}
+    rows = [row for m in parse_all(metrics) for row in _build_metric_rows(m, aligned, base, settings)]
+    tested = [i for i, row in enumerate(rows) if row.p is not None]
+    adjusted = holm([math.nan if (p := rows[i].p) is None else p for i in tested])
+    for i, p in zip(tested, adjusted.tolist(), strict=True):
+        rows[i] = replace(rows[i], p_holm=p)
+    return Comparison(base, tuple(rows), aligned, test, level, len(common), rounds, seed)
 
 
 def _build_metric_rows(
@@ -153,12 +146,3 @@ def _build_metric_rows(
     for name, outcome in zip(others, outcomes, strict=True):
         rows[name] = replace(rows[name], **outcome._asdict())
     return list(rows.values())
-
-
-def _correct_p_values(rows: list[ComparisonRow]) -> tuple[ComparisonRow, ...]:
-    tested = [i for i, r in enumerate(rows) if r.p is not None]
-    adjusted = holm([math.nan if (p := rows[i].p) is None else p for i in tested])
-    out = list(rows)
-    for i, p in zip(tested, adjusted.tolist(), strict=True):
-        out[i] = replace(rows[i], p_holm=p)
-    return tuple(out)

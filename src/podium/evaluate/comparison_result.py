@@ -16,23 +16,31 @@ from podium.core.results import Result, ViewBlock
 from podium.core.tables import (
     Grid,
     format_csv,
+    format_decimal,
+    format_interval,
     format_latex,
     format_markdown,
+    format_p_value,
+    format_percent,
     render_block,
     render_page,
     replace_nonfinite,
 )
-from podium.core.text import format_count
+from podium.core.text import format_count, join_names
 from podium.data.ids import Id
 from podium.evaluate.comparison_chart import draw_differences
-from podium.evaluate.comparison_sentences import describe_conclusion, describe_tests, list_notes
-from podium.evaluate.comparison_tables import metric_grid
+from podium.evaluate.comparison_tables import INTERVALS, metric_grid
 from podium.evaluate.evaluation import Evaluation, mean_of
 from podium.evaluate.significance import NEAR, assess_pairs, holm
 from podium.metrics.base import Metric, MetricSpec, parse, parse_all
 from podium.metrics.binary import Judged
 
 __all__ = ["Comparison", "ComparisonRow", "Pair", "QueryRow"]
+
+UNDERRATED = "may be underrated"  # in the note on results with fewer judged items than others
+UNEVEN = 0.1  # a larger difference of judged shares makes a comparison unreliable
+FEW = 10  # with fewer queries, few differences are significant
+NAMED = 4  # results named per sentence; the others are counted
 
 
 @dataclass(frozen=True)
@@ -179,20 +187,67 @@ class Comparison(Result[ComparisonRow]):
             mine = {n: value[n][i] for n in names}
             gaps = {n: mine[n] - mine[self.baseline] for n in others}
             other = max(others, key=lambda n: abs(gaps[n]) if gaps[n] == gaps[n] else -1.0)
-            row = QueryRow(
-                query, mine, {n: shares[n][i] for n in names}, other, gaps[other], _find_winner(mine)
-            )
-            rows.append(row)
+            best = max((v for v in mine.values() if v == v), default=math.nan)
+            top = [n for n, v in mine.items() if best - v <= NEAR]
+            winner = top[0] if len(top) == 1 else None
+            rows.append(QueryRow(query, mine, {n: shares[n][i] for n in names}, other, gaps[other], winner))
         return tuple(sorted(rows, key=lambda r: -abs(r.difference) if r.difference == r.difference else 1.0))
 
     def conclusion(self, metric: MetricSpec | None = None) -> str:
         """The conclusion about all results against the baseline, in one or two sentences."""
-        return describe_conclusion(self, self._resolve_metric(metric))
+        name = str(self._resolve_metric(metric))
+        rows = [r for r in self.rows if r.metric == name and r.difference is not None]
+        if not rows:
+            return f"{self.baseline} is the only result; there is nothing to compare it with."
+        if self.queries < 2:
+            return "There is only one query; no conclusion about others is possible."
+        alpha = 1 - self.level
+        shown = [r for r in rows if r.p_holm is not None and r.p_holm < alpha]
+        sentences = []
+        for word, wanted in (("better", 1), ("worse", -1)):
+            group = [r for r in shown if (r.difference or 0.0) * wanted > 0]
+            group.sort(key=lambda r: -abs(r.difference or 0.0))
+            if group:
+                some = join_names([f"{r.name} ({_format_gain(r)})" for r in group], NAMED, between="; ")
+                sentences.append(f"{word.capitalize()} than {self.baseline} in {name}: {some}.")
+        same = [r for r in rows if r.wins == r.losses == 0]
+        open_ = [r for r in rows if r not in shown and r not in same]
+        if open_:
+            names = join_names([r.name for r in open_], NAMED)
+            sentences.append(f"Statistically tied with {self.baseline}: {names}.")
+        if same:
+            names = join_names([r.name for r in same], NAMED)
+            verb = "equals" if len(same) == 1 else "equal"
+            sentences.append(f"{names} {verb} {self.baseline} on every query.")
+        return " ".join(sentences)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Caveats: too few queries, too few judged items, methods that failed."""
-        return list_notes(self)
+        sentences = [f"{name} is left out: {reason}." for name, reason in self.left_out.items()]
+        if self.queries == 1:
+            sentences.append("Only one query: differences have neither interval nor test.")
+        elif self.queries < FEW:
+            sentences.append(f"Only {self.queries} queries: few differences can be significant.")
+        for metric in self.metrics:
+            sentences += _describe_judged_shares(self, metric)
+        # one sentence per number of missing judged queries
+        lacking: dict[int, list[str]] = {}
+        for name, e in self.evaluations.items():
+            lacking.setdefault(int((~e.has_result).sum()), []).append(name)
+        for zero, names in lacking.items():
+            if zero:
+                who = f"{join_names(names, NAMED)} {'does' if len(names) == 1 else 'do'}"
+                what = "query, which counts" if zero == 1 else "queries, which count"
+                sentences.append(f"{who} not answer {zero:,} judged {what} as 0.")
+        for m in self.metrics:
+            n = max(e.count_undefined().get(m, 0) for e in self.evaluations.values())
+            if n:
+                sentences.append(
+                    f"{m} is not defined on up to {n} of {self.queries} queries; these are excluded."
+                )
+        sentences += self.remarks
+        return tuple(dict.fromkeys(sentences))
 
     def grid(self, metric: MetricSpec | None = None) -> Grid:
         """The results on one metric (default: the first), best first, with the judged share next to every figure."""
@@ -209,7 +264,7 @@ class Comparison(Result[ComparisonRow]):
             yield self.conclusion(metric)
         yield from further
         yield from self.notes
-        yield describe_tests(self)
+        yield self._describe_tests()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything except the values by query, as plain values; None where a figure is undefined."""
@@ -227,13 +282,13 @@ class Comparison(Result[ComparisonRow]):
         out += [f"- {note}" for note in self.notes] + ([""] if self.notes else [])
         for grid in further:
             out += [f"### {grid.title}", "", format_markdown(grid), ""]
-        return "\n".join([*out, describe_tests(self)]) + "\n"
+        return "\n".join([*out, self._describe_tests()]) + "\n"
 
     def to_latex(self, further: Sequence[Grid] = ()) -> str:
         """LaTeX tables with booktabs rules; conclusions and notes as comments."""
         out = ["% needs \\usepackage{booktabs}"]
         for metric, grid in zip(self.metrics, self.grids(), strict=True):
-            caption = f"{grid.title}. {describe_tests(self)}"
+            caption = f"{grid.title}. {self._describe_tests()}"
             out += [_format_comment(self.conclusion(metric)), format_latex(grid, caption=caption)]
         out += [format_latex(grid, caption=grid.title) for grid in further]
         return "\n".join([*out, *map(_format_comment, self.notes)]) + "\n"
@@ -248,6 +303,16 @@ class Comparison(Result[ComparisonRow]):
         parts = [self._render(block) for block in self.blocks(further)]
         return render_page(self.title, *parts) if page else render_block(self.title, *parts)
 
+    def _describe_tests(self) -> str:
+        """What was tested, and how."""
+        count = sum(r.p is not None for r in self.rows)
+        return (
+            f"Differences from {self.baseline} by query; "
+            f"{100 * self.level:.6g} % intervals {INTERVALS[self.test]}; "
+            f"paired {self.test} test, Holm-corrected over {count} test{'s' * (count != 1)}; "
+            "judged: share of the evaluated places that have a grade."
+        )
+
     def _resolve_metric(self, metric: MetricSpec | None) -> Metric:
         wanted = parse(self.metrics[0] if metric is None else metric)
         if str(wanted) not in self.metrics:
@@ -255,11 +320,30 @@ class Comparison(Result[ComparisonRow]):
         return wanted
 
 
-def _find_winner(values: Mapping[str, float]) -> str | None:
-    known = {n: v for n, v in values.items() if v == v}
-    best = max(known.values(), default=math.nan)
-    top = [n for n, v in known.items() if best - v <= NEAR]
-    return top[0] if len(top) == 1 else None
+def _format_gain(row: ComparisonRow) -> str:
+    span, p = format_interval(row.low, row.high), format_p_value(row.p_holm)
+    shown = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
+    return f"{format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {shown}"
+
+
+def _describe_judged_shares(comparison: Comparison, metric: str) -> list[str]:
+    """Unjudged items count as not relevant, a disadvantage for results that were not judged."""
+    cutoff = parse(metric).cutoff
+    where = "in the ranking" if cutoff is None else f"in the top {cutoff}"
+    shares = {r.name: r.judged for r in comparison.rows if r.metric == metric and math.isfinite(r.judged)}
+    nothing = [name for name, share in shares.items() if share == 0]
+    if nothing and len(nothing) == len(shares):
+        return [f"No item {where} of any result is judged: the figures are meaningless."]
+    sentences = [f"No item {where} of {name} is judged: its {metric} is meaningless." for name in nothing]
+    left = {name: share for name, share in shares.items() if share > 0}
+    if left and max(left.values()) - min(left.values()) > UNEVEN:
+        low, high = min(left, key=lambda n: left[n]), max(left, key=lambda n: left[n])
+        sentences.append(
+            f"Judged {where}: {format_percent(left[low])} of {low}, "
+            f"{format_percent(left[high])} of {high}; "
+            f"unjudged items count as not relevant, so {low} {UNDERRATED}."
+        )
+    return sentences
 
 
 def _format_comment(text: str) -> str:

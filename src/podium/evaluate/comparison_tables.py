@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from podium.core.results import Column, build_grid, show_field
 from podium.core.tables import Grid, format_decimal, format_interval, format_p_value, format_percent
 from podium.core.text import format_count
-from podium.evaluate.comparison_sentences import INTERVALS
 from podium.evaluate.metric_curves import curve_grid, curve_summary
 
 if TYPE_CHECKING:
@@ -16,6 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["INTERVALS", "curve_grid", "curve_summary", "metric_grid", "pairs_grid", "query_grid"]
 
+INTERVALS = {
+    "t": "from Student's t, per difference",
+    "randomization": "from the randomization test, per difference",
+    "wilcoxon": "of the mean from Student's t (the test concerns the median), per difference",
+}
 DIFFERENCE: list[Column] = [
     ("difference", lambda r: format_decimal(r.difference, sign=True)),
     ("interval", lambda r: format_interval(r.low, r.high)),

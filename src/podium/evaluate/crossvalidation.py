@@ -9,7 +9,8 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -95,60 +96,37 @@ def cross_validate(
     base = next(iter(named)) if baseline is None else baseline
     if base not in named:
         raise ParameterError(f"there is no method {base!r} to compare with; {suggest_names(base, named)}")
-    setting = _ValidationSettings(chosen, parse(choose_by), ties, labelled_only, _PooledQueries(dataset))
-    results = _run_folds(turns, named, setting, ResultCache.open(resume), progress)
-    return CrossValidation(chosen, results, base)
-
-
-def _run_folds(
-    turns: Sequence[Fold],
-    named: Mapping[str, list[ReadyCandidate]],
-    setting: _ValidationSettings,
-    folder: ResultCache,
-    progress: Progress,
-) -> dict[str, tuple[FoldResult, ...]]:
+    setting = _ValidationSettings(chosen, parse(choose_by), ties, labelled_only, dataset)
+    folder = ResultCache.open(resume)
     results: dict[str, list[FoldResult]] = {name: [] for name in named}
     total, done = len(turns) * len(named), 0
     for number, fold in enumerate(turns):
         data = None if folder.path is None else [digest_dataset(part) for part in fold]
         for name, candidates in named.items():
-            task_progress = subtask_progress(
-                progress, done, total, f"{name}, fold {number + 1} of {len(turns)}"
-            )
+            what = f"{name}, fold {number + 1} of {len(turns)}"
+            task_progress = subtask_progress(progress, done, total, what)
             task_progress(0, 1, "")
-            whole = data and any(map(_uses_all_queries, candidates)) and digest_dataset(setting.pool.data)
+            whole = data and any(map(_uses_all_queries, candidates)) and digest_dataset(dataset)
             facts = [data, whole, [c.key_facts() for c in candidates], *setting.key_facts()]
-            results[name].append(_load_or_run_fold(folder, facts, fold, candidates, setting, task_progress))
+            kept = folder.get_or_make(
+                partial(digest_values, facts), partial(_run_fold, fold, candidates, setting, task_progress)
+            )
+            results[name].append(FoldResult.from_plain(kept, chosen))
             done += 1
     progress(total * STEPS, total * STEPS, "done")
-    return {name: tuple(fold_results) for name, fold_results in results.items()}
+    return CrossValidation(chosen, {name: tuple(each) for name, each in results.items()}, base)
 
 
 @dataclass(frozen=True)
-class _PooledQueries:
-    """All queries, for methods that learn without labels; each method is applied once for all folds."""
-
-    data: Dataset
-    results: dict[str, Consensus] = dataclasses.field(default_factory=dict)
-
-    def rank_part(self, model: Aggregator, part: Dataset, ties: TieRule) -> Consensus:
-        """The ranking for the queries of a part; a part with other queries is aggregated on its own."""
-        codes = self.data.preferences.queries.codes_of(part.preferences.queries)
-        if (codes < 0).any():
-            return aggregate_dataset(model, part, ties)
-        if repr(model) not in self.results:
-            self.results[repr(model)] = aggregate_dataset(model, self.data, ties)
-        whole = self.results[repr(model)]
-        index, old = whole.index.select(codes)
-        return Consensus.from_scores(index, whole.scores[old], ties=ties, tolerance=0.0, method=whole.method)
-
-
-class _ValidationSettings(NamedTuple):
+class _ValidationSettings:
     metrics: tuple[Metric, ...]
     choose_by: Metric
     ties: TieRule
     labelled_only: bool
-    pool: _PooledQueries
+    data: Dataset  # all queries, for methods that learn without labels
+    pooled: dict[str, Consensus] = dataclasses.field(
+        default_factory=dict
+    )  # each is applied once for all folds
 
     def key_facts(self) -> list[Any]:
         """Everything a result depends on besides data and method."""
@@ -157,8 +135,16 @@ class _ValidationSettings(NamedTuple):
 
     def rank_part(self, model: Aggregator, part: Dataset) -> Consensus:
         """Apply a fitted model to the queries of a part."""
-        rank = self.pool.rank_part if _uses_all_queries(model) else aggregate_dataset
-        return rank(model, part, self.ties)
+        codes = self.data.preferences.queries.codes_of(part.preferences.queries)
+        # a part with other queries is aggregated on its own
+        if not _uses_all_queries(model) or (codes < 0).any():
+            return aggregate_dataset(model, part, self.ties)
+        if repr(model) not in self.pooled:
+            self.pooled[repr(model)] = aggregate_dataset(model, self.data, self.ties)
+        whole = self.pooled[repr(model)]
+        index, old = whole.index.select(codes)
+        scores = whole.scores[old]
+        return Consensus.from_scores(index, scores, ties=self.ties, tolerance=0.0, method=whole.method)
 
     def evaluate_part(self, consensus: Consensus, data: Dataset, metrics: tuple[Metric, ...]) -> Evaluation:
         if data.labels is None:
@@ -187,59 +173,34 @@ def subtask_progress(progress: Progress, number: int, of: int, what: str | None 
     return report_step
 
 
-def _load_or_run_fold(
-    folder: ResultCache,
-    facts: list[Any],
-    fold: Fold,
-    candidates: list[ReadyCandidate],
-    setting: _ValidationSettings,
-    task_progress: Progress,
-) -> FoldResult:
-    kept = folder.get_or_make(
-        lambda: digest_values(facts), lambda: _run_fold(fold, candidates, setting, task_progress).to_plain()
-    )
-    return FoldResult.from_plain(kept, setting.metrics)
-
-
 def _run_fold(
     fold: Fold, candidates: list[ReadyCandidate], setting: _ValidationSettings, task_progress: Progress
-) -> FoldResult:
+) -> dict[str, Any]:
+    """The result of one fold as plain values."""
     begin = time.perf_counter()
     fitted = [
         _fit_candidate(c, fold, subtask_progress(task_progress, number, len(candidates)))
         for number, c in enumerate(candidates)
     ]
-    best, validation = _choose_candidate(fold.validation, candidates, fitted, setting)
+    # the best candidate on the validation part, the first of equals; a single one is not measured
+    best, validation, data = 0, {}, fold.validation
+    if len(candidates) > 1:
+        by = (setting.choose_by,)
+        seen = [setting.evaluate_part(setting.rank_part(model, data), data, by) for model, _ in fitted]
+        values = [next(iter(e.mean().values())) for e in seen]
+        if all(math.isnan(v) for v in values):
+            raise InputError(
+                "candidates cannot be chosen: no validation query has labels",
+                remedy="use folds with labeled validation queries, or one candidate",
+            )
+        best, validation = int(np.nanargmax(values)), dict(zip(map(repr, candidates), values, strict=True))
+    model, dropped = fitted[best]
     middle = time.perf_counter()
-    consensus = setting.rank_part(fitted[best].model, fold.test)
+    consensus = setting.rank_part(model, fold.test)
     spent = time.perf_counter() - middle
     evaluation = setting.evaluate_part(consensus, fold.test, setting.metrics)
-    return FoldResult(
-        evaluation, repr(candidates[best]), validation, fitted[best].dropped, middle - begin, spent
-    )
-
-
-def _choose_candidate(
-    data: Dataset, candidates: list[ReadyCandidate], fitted: list[_FittedModel], setting: _ValidationSettings
-) -> tuple[int, dict[str, float]]:
-    """The best candidate on the validation part, the first of equals; a single one is not measured."""
-    if len(candidates) == 1:
-        return 0, {}
-    by = (setting.choose_by,)
-    seen = [setting.evaluate_part(setting.rank_part(f.model, data), data, by) for f in fitted]
-    values = [next(iter(e.mean().values())) for e in seen]
-    if all(math.isnan(v) for v in values):
-        raise InputError(
-            "candidates cannot be chosen: no validation query has labels",
-            remedy="use folds with labeled validation queries, or one candidate",
-        )
-    return int(np.nanargmax(values)), dict(zip(map(repr, candidates), values, strict=True))
-
-
-@dataclass(frozen=True)
-class _FittedModel:
-    model: Aggregator
-    dropped: list[Id] = dataclasses.field(default_factory=list)
+    result = FoldResult(evaluation, repr(candidates[best]), validation, dropped, middle - begin, spent)
+    return result.to_plain()
 
 
 def _uses_all_queries(candidate: ReadyCandidate) -> bool:
@@ -248,14 +209,15 @@ def _uses_all_queries(candidate: ReadyCandidate) -> bool:
     return not tags.per_query and not tags.supervised
 
 
-def _fit_candidate(candidate: Candidate, fold: Fold, task_progress: Progress) -> _FittedModel:
-    """A new model, fitted if it learns; the test part is not used."""
+def _fit_candidate(candidate: Candidate, fold: Fold, task_progress: Progress) -> tuple[Aggregator, list[Id]]:
+    """A new model, fitted if it learns, and the experts that pruning removed; the test part is not used."""
     pruned = isinstance(candidate, PrunedMethod)
     # parameters only, nothing learned
     model: Any = dataclasses.replace(
         make(candidate.method if isinstance(candidate, PrunedMethod) else candidate)
     )
-    train, validation, dropped = fold.train, fold.validation, []
+    dropped: list[Id] = []
+    train, validation = fold.train, fold.validation
     if not model.tags.uses_features:
         train, validation = (dataclasses.replace(part, features=None) for part in (train, validation))
     with warnings.catch_warnings():
@@ -268,4 +230,4 @@ def _fit_candidate(candidate: Candidate, fold: Fold, task_progress: Progress) ->
         if pruned:
             model = model.prune(train.preferences, train.labels, **given)
             dropped = list(model.dropped_)
-    return _FittedModel(model, dropped)
+    return model, dropped

@@ -89,16 +89,6 @@ class Evaluation(Result[MetricMean]):
 
         `parts` maps queries to part numbers, or has one number per query of the result, like `Dataset.part`.
         """
-        part = self._resolve_parts(parts)
-        out = {}
-        for metric, values in zip(self.metrics, self.values, strict=True):
-            means = [mean_of(values[part == number]) for number in np.unique(part)]
-            out[str(metric)] = mean_of(
-                np.array(means if digits is None else [round(m, digits) for m in means])
-            )
-        return out
-
-    def _resolve_parts(self, parts: Mapping[Id, int] | Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
         if not isinstance(parts, Mapping):
             known = self.result_queries if self.result_queries is not None else self.queries
             if len(parts) != len(known):
@@ -106,12 +96,19 @@ class Evaluation(Result[MetricMean]):
                     f"{len(parts)} part numbers for a result of {len(known)} queries", remedy="give one each"
                 )
             parts = dict(zip(known, np.asarray(parts).tolist(), strict=True))
-        absent = [q for q in self.queries if q not in parts]
-        if absent:
-            raise InputError(
-                f"query {absent[0]!r} has no part number", remedy="map every evaluated query to its part"
+        for query in self.queries:
+            if query not in parts:
+                raise InputError(
+                    f"query {query!r} has no part number", remedy="map every evaluated query to its part"
+                )
+        part = np.array([parts[q] for q in self.queries])
+        out = {}
+        for metric, values in zip(self.metrics, self.values, strict=True):
+            means = [mean_of(values[part == number]) for number in np.unique(part)]
+            out[str(metric)] = mean_of(
+                np.array(means if digits is None else [round(m, digits) for m in means])
             )
-        return np.array([parts[q] for q in self.queries])
+        return out
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe with one row per query and one column per metric."""
@@ -223,7 +220,8 @@ def _evaluate_one(
     judgements = Judgements.for_labels(labels)
     here = judgements.match_rankings(consensus).query
     judged = judgements.judged_counts > 0
-    which = _in_result_order(np.flatnonzero(judged & (here >= 0)), here)
+    which = np.flatnonzero(judged & (here >= 0))
+    which = which[np.argsort(here[which], kind="stable")]  # in the order of the result
     lacking = np.flatnonzero(judged & (here < 0))
     doubts += _find_unmatched_ids(name, consensus, judgements, which) + _find_constant_scores(
         name, consensus, here[which]
@@ -238,10 +236,6 @@ def _evaluate_one(
         len(consensus) - len(which),
         consensus.queries,
     )
-
-
-def _in_result_order(which: I8, here: I8) -> I8:
-    return which[np.argsort(here[which], kind="stable")]
 
 
 def mean_of(values: F8) -> float:

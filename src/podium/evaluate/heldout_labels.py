@@ -73,18 +73,14 @@ def exclude_fitted_queries(methods: Mapping[str, Aggregator], labels: Labels) ->
             continue
         count = int(mine.sum())
         if count and total - int((seen | mine).sum()) < min(LEAST, total / 2):
-            left_out[name] = _describe_exclusion(count, total)
+            which = "all" if count == total else f"{count:,} of"
+            left_out[name] = (
+                f"it was fitted on {which} {total:,} labeled queries, where its figures are training figures; "
+                "measure it on other queries, or let `tune` estimate it by cross-validation"
+            )
         elif count:
             used[name], seen = count, seen | mine
         elif method.tags.supervised or hasattr(method, "fitted_on_"):
             unaffected.append(name)
     rest = labels.select_codes(np.flatnonzero(~seen)) if seen.any() else labels
     return HeldOutLabels(rest, left_out, used, tuple(unrecorded), tuple(unaffected))
-
-
-def _describe_exclusion(count: int, total: int) -> str:
-    which = "all" if count == total else f"{count:,} of"
-    return (
-        f"it was fitted on {which} {total:,} labeled queries, where its figures are training figures; "
-        "measure it on other queries, or let `tune` estimate it by cross-validation"
-    )

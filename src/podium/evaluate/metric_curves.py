@@ -14,8 +14,7 @@ from podium.core.results import Column, Result, build_grid
 from podium.core.tables import Grid, format_decimal, format_percent
 from podium.data.consensus import Consensus
 from podium.data.labels import Labels
-from podium.evaluate.evaluation import Evaluation, QueryScope, evaluate_all, mean_of
-from podium.kernels.dispatch import F8
+from podium.evaluate.evaluation import QueryScope, evaluate_all, mean_of
 from podium.kernels.distributions import student_quantile
 from podium.metrics.base import MetricSpec, parse
 from podium.metrics.binary import Judged
@@ -133,23 +132,16 @@ def curves(
     metrics = [base @ k for k in at] + [Judged(cutoff=k) for k in at]
     name = str(replace(base, cutoff=None))
     evaluations = evaluate_all(results, labels, metrics, queries=queries)
-    return tuple(_build_curve(key, name, at, e, level) for key, e in evaluations.items())
-
-
-def _build_curve(name: str, metric: str, at: tuple[int, ...], evaluation: Evaluation, level: float) -> Curve:
-    values, judged = evaluation.values[: len(at)], evaluation.values[len(at) :]
-    means = np.array([mean_of(v) for v in values])
-    margin = _compute_margins(values, level)
-    low, high = (tuple((means + side * margin).tolist()) for side in (-1, 1))
-    shares = tuple(mean_of(v) for v in judged)
-    return Curve(name, metric, at, tuple(means.tolist()), low, high, shares, len(evaluation))
-
-
-def _compute_margins(values: F8, level: float) -> F8:
-    """Half-width of Student's interval of each row's mean; NaN for fewer than two queries."""
-    n = (~np.isnan(values)).sum(axis=1)
-    if values.shape[1] < 2 or (n < 2).any():
-        return np.full(len(values), math.nan)
-    spread = np.nanstd(values, axis=1, ddof=1)
-    margins: F8 = student_quantile(n - 1, (1 + level) / 2) * spread / np.sqrt(n)
-    return margins
+    lines = []
+    for key, evaluation in evaluations.items():
+        values, judged = evaluation.values[: len(at)], evaluation.values[len(at) :]
+        means = np.array([mean_of(v) for v in values])
+        # half-widths of Student's intervals of the means
+        margin, n = np.full(len(at), math.nan), (~np.isnan(values)).sum(axis=1)
+        if values.shape[1] > 1 and (n > 1).all():
+            spread = np.nanstd(values, axis=1, ddof=1)
+            margin = student_quantile(n - 1, (1 + level) / 2) * spread / np.sqrt(n)
+        low, high = (tuple((means + side * margin).tolist()) for side in (-1, 1))
+        shares = tuple(mean_of(v) for v in judged)
+        lines.append(Curve(key, name, at, tuple(means.tolist()), low, high, shares, len(evaluation)))
+    return tuple(lines)

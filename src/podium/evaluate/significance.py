@@ -229,7 +229,14 @@ def _assess_by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
     if rounds < 1:
         raise ParameterError(f"rounds is {rounds}; accepted: whole numbers from 1")
     n = d.shape[1]
-    signs = _sign_patterns(n, rounds, seed)
+    # sign patterns in rows, the observed one first: all of them (up to a common factor) or random ones
+    if n <= EXACT:
+        bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1).astype(np.uint8)
+    else:
+        drawn = np.random.default_rng(seed).integers(0, 256, (rounds + 1, (n + 7) // 8), dtype=np.uint8)
+        drawn[0] = 0
+        bits = np.unpackbits(drawn, axis=1, count=n)
+    signs = 1.0 - 2.0 * bits.astype(np.float64)
     share = signs.mean(axis=1)[:, None]
     rejected = math.floor((1 - level) * len(signs) + 1e-9)  # patterns that may contain a rejected value
     out = Assessment(*(np.full(len(d), math.nan) for _ in range(3)))
@@ -253,17 +260,6 @@ def _assess_by_signs(d: F8, level: float, rounds: int, seed: int) -> Assessment:
 
 def _snap_to_zero(ends: F8, tiny: F8) -> F8:
     return np.where(np.abs(ends) <= tiny, 0.0, ends)
-
-
-def _sign_patterns(n: int, rounds: int, seed: int) -> F8:
-    """Sign patterns in rows, the observed one first: all of them (up to a common factor) or random ones."""
-    if n <= EXACT:
-        bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1).astype(np.uint8)
-    else:
-        drawn = np.random.default_rng(seed).integers(0, 256, (rounds + 1, (n + 7) // 8), dtype=np.uint8)
-        drawn[0] = 0
-        bits = np.unpackbits(drawn, axis=1, count=n)
-    return 1.0 - 2.0 * bits.astype(np.float64)
 
 
 # -- multiple tests ------------------------------------------------------------------------------------------

@@ -59,7 +59,9 @@ def compute_leads(
     differences = table[:1] - table[1:]
     differences = np.where(np.abs(differences) <= NEAR, 0.0, differences)
     largest = _sample_largest_ratios(table, rounds, seed)
-    critical = _critical_ratio(largest, level)
+    # the ratio that must be exceeded for p to be below 1 - level, and the rounds that may reach it
+    allowed = math.ceil((1 - level) * (1 + len(largest)) - 1 - 1e-9) - 1
+    critical = float(np.sort(largest)[-1 - allowed]) if allowed >= 0 else math.inf
     leads = [_compute_lead(n, d, largest, critical) for n, d in zip(names[1:], differences, strict=True)]
     return tuple(sorted(leads, key=lambda lead: lead.difference))
 
@@ -75,19 +77,11 @@ def _compute_lead(over: str, d: F8, largest: F8, critical: float) -> Lead:
     reach = abs(float(d.sum())) / norm
     p = (1 + int((largest >= reach * (1 - 1e-9)).sum())) / (1 + len(largest))
     error = float(d.std(ddof=1)) / math.sqrt(n)
-    half = _to_student_t(critical, n) * error if error else 0.0
+    # Student's t of a sum of n differences that is `critical` times the root of their sum of squares
+    squared = critical * critical
+    t = math.inf if squared >= n else critical * math.sqrt((n - 1) / (n - squared))
+    half = t * error if error else 0.0
     return Lead(over, mean, mean - half, mean + half, p, *counts)
-
-
-def _critical_ratio(largest: F8, level: float) -> float:
-    """The ratio that must be exceeded for p to be below 1 - level."""
-    allowed = math.ceil((1 - level) * (1 + len(largest)) - 1 - 1e-9) - 1  # rounds that may reach this ratio
-    return float(np.sort(largest)[-1 - allowed]) if allowed >= 0 else math.inf
-
-
-def _to_student_t(ratio: float, n: int) -> float:
-    """Student's t of a sum of n differences, given in units of the root of their sum of squares."""
-    return math.inf if ratio * ratio >= n else ratio * math.sqrt((n - 1) / (n - ratio * ratio))
 
 
 def _sample_largest_ratios(table: F8, rounds: int, seed: int) -> F8:

@@ -22,10 +22,14 @@ def random_splits(
     >>> [tuple(len(part) for part in fold) for fold in random_splits(demo(20), times=2)]
     [(12, 4, 4), (12, 4, 4)]
     """
-    _, validation, test = sizes = _compute_sizes(len(dataset), shares)
+    if len(shares) != 3 or any(not 0 < share < 1 for share in shares) or abs(sum(shares) - 1) > 1e-9:
+        raise ParameterError(
+            f"shares is {tuple(shares)}; accepted: three positive numbers that sum to 1 (train, validation, test)"
+        )
+    validation, test = (round(len(dataset) * share) for share in shares[1:])
     if times < 1:
         raise ParameterError(f"times is {times}; accepted: whole numbers from 1")
-    if min(sizes) < 1:
+    if min(validation, test, len(dataset) - validation - test) < 1:
         raise ParameterError(
             f"{len(dataset)} queries are too few to split {tuple(shares)}; give more queries"
         )
@@ -65,12 +69,3 @@ def find_labeled_queries(dataset: Dataset) -> B1:
     if dataset.labels is not None:
         has_labels[index.query_of_slot[~np.isnan(dataset.labels.align(index))]] = True
     return has_labels
-
-
-def _compute_sizes(queries: int, shares: Sequence[float]) -> tuple[int, int, int]:
-    if len(shares) != 3 or any(not 0 < share < 1 for share in shares) or abs(sum(shares) - 1) > 1e-9:
-        raise ParameterError(
-            f"shares is {tuple(shares)}; accepted: three positive numbers that sum to 1 (train, validation, test)"
-        )
-    validation, test = (round(queries * share) for share in shares[1:])
-    return queries - validation - test, validation, test

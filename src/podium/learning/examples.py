@@ -22,7 +22,7 @@ from podium.kernels.ranking_measures import BPREF
 from podium.metrics.base import MeasuredQueries, MetricSpec, WalkMetric, measure, parse
 from podium.metrics.judgements import Judgements
 
-__all__ = ["Examples", "LearningTask", "Training", "build_target", "parse_learnable"]
+__all__ = ["Examples", "LearningTask", "Training", "parse_learnable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,16 @@ class Examples:
         sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
         starts = segments.offsets(sizes)
         own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
-        examples = cls(Labels(own, grades[rows]), rows, _align_weights(own, weights))
+        query_weight = np.ones(len(own))
+        for query, weight in (weights or {}).items():
+            if not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
+                raise InputError(
+                    f"the weight of query {query!r} is {weight!r}", remedy="give a finite number from 0"
+                )
+            code = own.queries.code_of(query)
+            if code is not None:
+                query_weight[code] = weight
+        examples = cls(Labels(own, grades[rows]), rows, query_weight)
         if require_signal and not len(examples.find_useful_queries()):
             raise InputError(
                 "every query with two grades has weight 0", remedy="give at least one of them a weight"
@@ -85,7 +94,16 @@ class Examples:
 
     def build_target(self, metric: MetricSpec) -> MetricTarget:
         """The metric as a learning target on these rows."""
-        return build_target(metric, self.labels, self.weight)._replace(weight=self.row_weight)
+        chosen, judgements = parse_learnable(metric), Judgements.for_labels(self.labels)
+        sizes = self.labels.index.sizes
+        walk = chosen.build_walk(judgements, int(sizes.max(initial=0)))
+        assert walk.kind != BPREF
+        best = chosen.compute_divisor(MeasuredQueries(judgements, np.arange(len(sizes)), sizes))
+        scale = np.divide(self.weight, best, out=np.zeros(len(sizes)), where=best > 0)
+        gain, limit = walk.gain[judgements.level], np.minimum(walk.limit, sizes)
+        return MetricTarget(
+            walk.kind, gain, judgements.level, walk.discount, limit, scale, weight=self.row_weight
+        )
 
     def learning_target(self, metric: MetricSpec, *, require_signal: bool = True) -> tuple[MetricTarget, I8]:
         """The target, and the queries with a training signal; without any, an error if one is required."""
@@ -168,26 +186,10 @@ def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:
     np.minimum.at(low, query, grades[judged])
     np.maximum.at(high, query, grades[judged])
     if not (high > low).any():
-        several = len(np.unique(grades[judged])) > 1
-        problem = (
-            "no query has items of different grades"
-            if several
-            else f"all labels have the same grade ({grades[judged][0]:g})"
-        )
+        problem = "no query has items of different grades"
+        if len(np.unique(grades[judged])) == 1:
+            problem = f"all labels have the same grade ({grades[judged][0]:g})"
         raise InputError(problem, remedy="learning needs better and worse items in one query: label both")
-
-
-def _align_weights(index: ItemIndex, weights: dict[Id, float] | None) -> F8:
-    out = np.ones(len(index))
-    for query, weight in (weights or {}).items():
-        code = index.queries.code_of(query)
-        if not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
-            raise InputError(
-                f"the weight of query {query!r} is {weight!r}", remedy="give a finite number from 0"
-            )
-        if code is not None:
-            out[code] = weight
-    return out
 
 
 def parse_learnable(metric: MetricSpec) -> WalkMetric:
@@ -204,15 +206,3 @@ def parse_learnable(metric: MetricSpec) -> WalkMetric:
     if not isinstance(chosen, WalkMetric) or chosen.name in ("bpref", "judged"):
         raise ParameterError(f"{chosen} cannot be learned directly; learn ndcg, err, map, rbp, mrr or p@k")
     return chosen
-
-
-def build_target(metric: MetricSpec, labels: Labels, weight: F8 | None = None) -> MetricTarget:
-    """The metric over the labels' own rows, best grade first in each query; queries weigh 1 or `weight`."""
-    chosen, judgements = parse_learnable(metric), Judgements.for_labels(labels)
-    sizes = labels.index.sizes
-    walk = chosen.build_walk(judgements, int(sizes.max(initial=0)))
-    assert walk.kind != BPREF
-    best = chosen.compute_divisor(MeasuredQueries(judgements, np.arange(len(sizes)), sizes))
-    scale = np.divide(1.0 if weight is None else weight, best, out=np.zeros(len(sizes)), where=best > 0)
-    limit = np.minimum(walk.limit, sizes)
-    return MetricTarget(walk.kind, walk.gain[judgements.level], judgements.level, walk.discount, limit, scale)

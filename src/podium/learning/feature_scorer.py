@@ -20,7 +20,7 @@ from podium.kernels.lambdas import (
 )
 from podium.learning.examples import LearningTask
 from podium.learning.plan import Plan, ScorerSettings
-from podium.learning.trainer import Block, BlockSource, InMemoryBlock, Objective, train_members
+from podium.learning.trainer import Block, BlockSource, Objective, train_members
 from podium.metrics.base import MetricSpec
 
 __all__ = ["FeatureBlock", "FeatureScorer", "Network", "WeightPrior", "fit_scorer", "train_network_pass"]
@@ -209,7 +209,7 @@ class FeatureScorer:
             center=start if prior.is_center else None,
             nonnegative=prior.nonnegative,
             # a device and the cache of shards serve one thread at a time
-            threads=plan.device == "cpu" and isinstance(training, InMemoryBlock),
+            threads=plan.device == "cpu" and isinstance(training, Block),
         )
         members = train_members(objective, plan, progress)
         return replace(
@@ -274,11 +274,9 @@ def fit_scorer(
         )
         return replace(scorer, trees_=text, passes_=[rounds])
 
-    def build_block(part: LearningTask, metric: str | None) -> InMemoryBlock:
+    def build_block(part: LearningTask, metric: str | None) -> FeatureBlock:
         scaled, network = np.ascontiguousarray(scorer.scale_values(part.values)), scorer.network
-        return InMemoryBlock(
-            FeatureBlock(values=scaled, network=network, examples=part.examples, plan=plan, metric=metric)
-        )
+        return FeatureBlock(values=scaled, network=network, examples=part.examples, plan=plan, metric=metric)
 
     check = None if task.validation is None else build_block(task.validation, None)
     return scorer.train(build_block(task, plan.metric), check, plan.choose_by, plan, prior, task.progress)

@@ -99,7 +99,20 @@ class ListWeightBlock(Block):
         part, offsets, rows = self.lists.select_queries(chosen, self.examples.starts)
         scores, weight = self._score_lists(part, weights.reshape(self.free.shape), len(rows))
         lambdas = compute_lambdas(scores, offsets, self.target.select_queries(rows, chosen))
-        return self._propagate_gradient(part, weight, lambdas)
+        lists, queries = len(weight), len(part.list_starts) - 1
+        list_of_row = np.repeat(np.arange(lists), np.diff(part.row_starts))
+        query = np.repeat(np.arange(queries), np.diff(part.list_starts))
+        pull = weight * np.bincount(list_of_row, part.points * lambdas[part.example], lists)
+        # weights of a query have a fixed sum, so a raised one lowers the others
+        share = weight / np.maximum(np.bincount(query, weight, queries), 1e-300)[query]
+        pull = pull - share * np.bincount(query, pull, queries)[query]
+        terms = pull[:, None] * self.values[part.which]
+        gradient = np.zeros(self.free.shape)
+        gradient[0] = terms.sum(axis=0)
+        if len(gradient) > 1:
+            known = self.expert[part.which] >= 0
+            np.add.at(gradient, self.expert[part.which][known] + 1, terms[known])
+        return np.asarray((gradient * self.free).ravel(), np.float64)
 
     def _score_lists(self, part: ExampleLists, slopes: F8, examples: int) -> tuple[F8, F8]:
         """Scores by example, and weights by list."""
@@ -112,19 +125,3 @@ class ListWeightBlock(Block):
         of_row = np.repeat(weight, np.diff(part.row_starts))
         scores = np.bincount(part.example, part.points * of_row, examples)
         return np.asarray(scores, np.float64), weight
-
-    def _propagate_gradient(self, part: ExampleLists, weight: F8, lambdas: F8) -> F8:
-        """From scores to slopes: weights of a query have a fixed sum, so a raised one lowers the others."""
-        lists, queries = len(weight), len(part.list_starts) - 1
-        list_of_row = np.repeat(np.arange(lists), np.diff(part.row_starts))
-        query = np.repeat(np.arange(queries), np.diff(part.list_starts))
-        pull = weight * np.bincount(list_of_row, part.points * lambdas[part.example], lists)
-        share = weight / np.maximum(np.bincount(query, weight, queries), 1e-300)[query]
-        pull = pull - share * np.bincount(query, pull, queries)[query]
-        terms = pull[:, None] * self.values[part.which]
-        gradient = np.zeros(self.free.shape)
-        gradient[0] = terms.sum(axis=0)
-        if len(gradient) > 1:
-            known = self.expert[part.which] >= 0
-            np.add.at(gradient, self.expert[part.which][known] + 1, terms[known])
-        return np.asarray((gradient * self.free).ravel(), np.float64)

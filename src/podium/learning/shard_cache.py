@@ -91,32 +91,25 @@ class PreparedShards:
         """The result of `make` for a shard; `recipe` identifies everything else that it depends on."""
 
         def make_unchanged() -> PreparedArrays:
-            made = make()
-            self._check_unchanged(number)
+            made, shard, known = make(), self.shards[number], self.digests.get(number)
+            # the files must not have changed since the key was computed
+            if known is not None and isinstance(shard, ShardFiles) and shard.stamp != known[1]:
+                remedy = "start again when all are written"
+                raise InputError("a file changed while it was read", remedy=remedy)
             return made
 
-        return self.cache.get_or_make(lambda: self._cache_key(number, recipe), make_unchanged)
+        def compute_key() -> str:
+            name = f"{self.what} {number}"  # sufficient in a temporary cache
+            if self.cache.persistent:
+                shard = self.shards[number]
+                assert isinstance(shard, ShardFiles)
+                if number not in self.digests:
+                    stamp = shard.stamp  # before the digest, which reads the files
+                    self.digests[number] = shard.digest, stamp
+                name = self.digests[number][0]
+            return digest_values([LAYOUT, __version__, name, recipe])
 
-    def _cache_key(self, number: int, recipe: str) -> str:
-        name = f"{self.what} {number}"  # sufficient in a temporary cache
-        if self.cache.persistent:
-            shard = self.shards[number]
-            assert isinstance(shard, ShardFiles)
-            if number not in self.digests:
-                stamp = shard.stamp
-                self.digests[number] = shard.digest, stamp
-            name = self.digests[number][0]
-        return digest_values([LAYOUT, __version__, name, recipe])
-
-    def _check_unchanged(self, number: int) -> None:
-        """Check that the files did not change since the key was computed."""
-        shard = self.shards[number]
-        if (
-            number in self.digests
-            and isinstance(shard, ShardFiles)
-            and shard.stamp != self.digests[number][1]
-        ):
-            raise InputError("a file changed while it was read", remedy="start again when all are written")
+        return self.cache.get_or_make(compute_key, make_unchanged)
 
     def iterate_prepared(
         self, prepare: Callable[[int], T], order: Iterable[int] | None = None
@@ -138,10 +131,6 @@ class PreparedShards:
                 waiting = coming
             if waiting is not None:
                 yield waiting.result()
-
-    def shuffle_order(self, random: np.random.Generator) -> list[int]:
-        """The used shards in random order; a single shard consumes no random number."""
-        return [self.used[k] for k in random.permutation(len(self.used))] if len(self.used) > 1 else self.used
 
 
 @contextmanager
@@ -171,12 +160,11 @@ def extract_examples(
     labels = content.labels
     if labels is None and len(holder.index):
         raise InputError("it contains no labels", remedy="a shard must contain the labels of its queries")
-    judged = labels is not None and not np.isnan(labels.align(holder.index)).all()
-    examples = (
-        Examples.from_labels(holder.index, labels, weights, require_signal=False)
-        if judged
-        else build_empty_examples()
-    )
+    if labels is not None and not np.isnan(labels.align(holder.index)).all():
+        examples = Examples.from_labels(holder.index, labels, weights, require_signal=False)
+    else:
+        index = ItemIndex(Ids([]), np.zeros(1, np.int64), Ids([]), np.zeros(0, np.int32))
+        examples = Examples(Labels(index, np.zeros(0)), np.zeros(0, np.int64), np.zeros(0))
     about = {"top": float(examples.labels.grades.max(initial=0.0))}
     text = json.dumps(holder.index.queries.tolist()).encode()
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -186,13 +174,6 @@ def extract_examples(
         "weight": examples.weight,
     }
     return examples, PreparedArrays(about, arrays)
-
-
-def build_empty_examples() -> Examples:
-    """No examples, for a shard without labeled items."""
-    none, no_ids = np.zeros(0, np.int64), Ids([])
-    index = ItemIndex(no_ids, np.zeros(1, np.int64), no_ids, np.zeros(0, np.int32))
-    return Examples(Labels(index, np.zeros(0)), none, np.zeros(0))
 
 
 def read_examples(part: PreparedArrays) -> Examples:
@@ -223,7 +204,9 @@ class ShardBlocks:
 
     def iterate_blocks(self, random: np.random.Generator | None = None) -> Generator[Block]:
         """The shards with labels, in random order where a generator is given."""
-        order = self.shards.used if random is None else self.shards.shuffle_order(random)
+        order = self.shards.used
+        if random is not None and len(order) > 1:  # a single shard consumes no random number
+            order = [order[k] for k in random.permutation(len(order))]
         with closing(self.shards.iterate_prepared(self.load, order)) as blocks:
             for block in blocks:
                 yield block
@@ -267,7 +250,12 @@ def scan_training_shards(
         top = 0.0
         with closing(shards.iterate_prepared(functools.partial(load, shards))) as parts:
             for number, part in enumerate(parts):
-                _check_queries_apart(part, shards.describe_shard(number), where)
+                shard = shards.describe_shard(number)
+                for query in json.loads(part.arrays["queries"].tobytes()):
+                    before = where.setdefault((type(query), query), shard)
+                    if before != shard:
+                        remedy = "put all rows of a query into one shard, of training or of validation"
+                        raise InputError(f"{shard}: query {query!r} is also in {before}", remedy=remedy)
                 examples = read_examples(part)
                 judged += int((np.diff(examples.starts) > 0).sum())
                 useful += len(examples.find_useful_queries())
@@ -296,14 +284,6 @@ def scan_training_shards(
         _fix_max_grade(plan.metric, top),
         _fix_max_grade(plan.choose_by, more_top),
     )
-
-
-def _check_queries_apart(part: PreparedArrays, shard: str, where: dict[tuple[type, Id], str]) -> None:
-    for query in json.loads(part.arrays["queries"].tobytes()):
-        before = where.setdefault((type(query), query), shard)
-        if before != shard:
-            remedy = "put all rows of a query into one shard, of training or of validation"
-            raise InputError(f"{shard}: query {query!r} is also in {before}", remedy=remedy)
 
 
 def _fix_max_grade(metric: MetricSpec, top: float) -> Metric:

@@ -20,7 +20,7 @@ from podium.learning.examples import Examples
 from podium.learning.plan import ALL_PASSES, Plan
 from podium.metrics.base import MetricSpec
 
-__all__ = ["Block", "BlockSource", "InMemoryBlock", "Objective", "TrainedWeights", "train", "train_members"]
+__all__ = ["Block", "BlockSource", "Objective", "TrainedWeights", "train", "train_members"]
 
 
 @dataclass(kw_only=True)
@@ -42,9 +42,12 @@ class Block(ABC):
             self.target, self.useful = self.examples.learning_target(
                 self.metric, require_signal=not self.shards
             )
-        self.on_device: Any = (
-            None  # a copy on the device of the plan, made on first use by the thread that trains
-        )
+        # a copy on the device of the plan, made on first use by the thread that trains
+        self.on_device: Any = None
+
+    def iterate_blocks(self, random: np.random.Generator | None = None) -> Generator[Block]:
+        """Itself: all examples as one block."""
+        yield self
 
     @abstractmethod
     def compute_scores(self, weights: F8) -> F8:
@@ -62,17 +65,6 @@ class BlockSource(Protocol):
 
     def iterate_blocks(self, random: np.random.Generator | None = None) -> Generator[Block]:
         """The blocks one after another, in random order where a generator is given."""
-
-
-@dataclass(frozen=True)
-class InMemoryBlock:
-    """All examples as one block."""
-
-    block: Block
-
-    def iterate_blocks(self, random: np.random.Generator | None = None) -> Generator[Block]:
-        """The block."""
-        yield self.block
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -63,7 +64,12 @@ class ShardFiles:
         """Contents of the files; `kind` applies to tables. A table without rows holds no queries."""
         if all(map(has_no_rows, self.paths)):
             return Content()
-        content = self._read_content(kind)
+        content, paths = None, list(self.paths)
+        if kind is not None and "kind" not in self.options:
+            with contextlib.suppress(ParameterError):  # a format that holds one kind only
+                content = formats.read(paths, self.format, kind=kind, **self.options)
+        if content is None:
+            content = formats.read(paths, self.format, **self.options)
         by_features = kind == "features" or content.preferences is None
         holder = content.features if by_features else content.preferences
         if self.label_source is None or holder is None:
@@ -76,19 +82,16 @@ class ShardFiles:
         shared = self.labels is None or isinstance(self.labels, SharedLabels)
         return self.labels if shared else SharedLabels(self.labels)  # type: ignore[return-value, arg-type]
 
-    def _read_content(self, kind: str | None) -> Content:
-        if kind is not None and "kind" not in self.options:
-            try:
-                return formats.read(list(self.paths), self.format, kind=kind, **self.options)
-            except ParameterError:  # a format that holds one kind only
-                pass
-        return formats.read(list(self.paths), self.format, **self.options)
-
     @property
     def stamp(self) -> object:
         """Modification times and sizes of the files."""
         paths = [*self.paths, *([] if self.label_source is None else [self.label_source.path])]
-        return [(s.st_mtime_ns, s.st_size) for path in paths if (s := _stat_or_none(path)) is not None]
+        stamps = []
+        for path in paths:
+            with contextlib.suppress(OSError):  # reading the file reports the problem
+                stat = os.stat(path)
+                stamps.append((stat.st_mtime_ns, stat.st_size))
+        return stamps
 
     @property
     def digest(self) -> str:
@@ -101,13 +104,6 @@ class ShardFiles:
 TrainingShard = (
     Place | Sequence[Place] | ShardFiles | tuple[Features, Labels] | Dataset | Content | Callable[[], Any]
 )
-
-
-def _stat_or_none(path: Place) -> os.stat_result | None:
-    try:
-        return os.stat(path)
-    except OSError:
-        return None  # reading it reports the problem
 
 
 def check_shards(shards: Sequence[TrainingShard], what: str = "shards") -> list[TrainingShard]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from podium.kernels.dispatch import F8
 from podium.learning.examples import LearningTask
 from podium.metrics.base import MetricSpec
 
-__all__ = ["BoostedTrees", "predict_trees", "train_trees"]
+__all__ = ["predict_trees", "train_trees"]
 
 LONGEST = 10_000  # items per query, a limit of LightGBM
 SETTINGS = {  # small trees and few leaves: training sets here have hundreds of queries, not millions
@@ -36,13 +36,6 @@ def _import_lightgbm() -> Any:
     return require_module("lightgbm", "scorer='lambdamart' needs")
 
 
-class BoostedTrees(NamedTuple):
-    """A boosted model as text, and the number of rounds kept."""
-
-    text: str
-    rounds: int
-
-
 def train_trees(
     task: LearningTask,
     rounds: int,
@@ -52,8 +45,11 @@ def train_trees(
     seed: int = 0,
     initial: F8 | None = None,
     choose_by: MetricSpec = "ndcg@10:exp",
-) -> BoostedTrees:
-    """Grow trees, on top of `initial` scores if given; validation examples select the number of rounds."""
+) -> tuple[str, int]:
+    """Grow trees, on top of `initial` scores if given; returns the model as text, and the number of rounds.
+
+    Validation examples select the number of rounds.
+    """
     lightgbm, examples = _import_lightgbm(), task.examples
     grades = np.unique(examples.labels.grades)
     # LightGBM takes integer labels; a gain table per distinct grade supports fractions and negative grades
@@ -69,11 +65,7 @@ def train_trees(
         if most > LONGEST:
             raise InputError(
                 f"a query has {most:,} labeled items, and LightGBM accepts {LONGEST:,}",
-                remedy=(
-                    "use ",
-                    Option("scorer", "lambdarank", of="method"),
-                    " and no trees, or label fewer",
-                ),
+                remedy=("use ", Option("scorer", "lambdarank", of="method"), " and no trees, or label fewer"),
             )
     data = lightgbm.Dataset(
         task.values,
@@ -97,7 +89,7 @@ def train_trees(
 
     model = lightgbm.train(settings, data, rounds, valid_sets=checks, callbacks=calls, feval=judge)
     kept = int(model.best_iteration) if checks else rounds
-    return BoostedTrees(model.model_to_string(num_iteration=kept), kept)
+    return model.model_to_string(num_iteration=kept), kept
 
 
 def predict_trees(trees: str, values: F8) -> F8:

@@ -84,11 +84,7 @@ class LatentScores(Aggregator):
         return False
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
-        return [] if self._keeps_lists() else contest_costs(preferences, self._suggest_alternative())
-
-    def _suggest_alternative(self) -> str:
-        """What to use when the lists expand into too many pairs."""
-        return NO_CONTESTS
+        return contest_costs(preferences, NO_CONTESTS)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         parts, results = [], []
@@ -99,13 +95,19 @@ class LatentScores(Aggregator):
         solution = contest_scores.join_solutions(parts)
         wins, losses = (np.concatenate(sides) for sides in zip(*results, strict=True))
         converged = bool(solution.converged.all())
-        notes = [] if converged else [self._describe_unconverged(preferences, solution)]
-        if self._needs_sides():
-            size = ", ".join(
-                f"{q!r} {a:+.3f}"
-                for q, a in zip(preferences.queries[:SHOWN], solution.extra["advantage"], strict=False)
+        notes = []
+        if not converged:
+            late = np.flatnonzero(~solution.converged)
+            worst = int(late[solution.gradient[late].argmax()])
+            notes.append(
+                f"{len(late)} of {len(preferences)} queries stopped after {self.max_iterations} steps; "
+                f"largest gradient {solution.gradient[worst]:.1e}, query {preferences.queries[worst]!r}"
             )
+        if self._needs_sides():
+            sides = zip(preferences.queries[:SHOWN], solution.extra["advantage"], strict=False)
+            size = ", ".join(f"{query!r} {advantage:+.3f}" for query, advantage in sides)
             notes.append(f"advantage of the side shown first, in log odds, by query: {size}")
+        notes += describe_gaps(preferences, wins, losses, solution.component, self._describe_prior())
         return Outcome(
             solution.scores,
             tolerance=TIE,
@@ -114,20 +116,7 @@ class LatentScores(Aggregator):
             converged=converged,
             iterations=int(solution.iterations.max(initial=0)),
             objective=float(solution.objective.sum()),
-            notes=(
-                *notes,
-                *describe_gaps(preferences, wins, losses, solution.component, self._describe_prior()),
-            ),
-        )
-
-    def _describe_unconverged(
-        self, preferences: Preferences, solution: contest_scores.ContestSolution
-    ) -> str:
-        late = np.flatnonzero(~solution.converged)
-        worst = int(late[solution.gradient[late].argmax()])
-        return (
-            f"{len(late)} of {len(preferences)} queries stopped after {self.max_iterations} steps; "
-            f"largest gradient {solution.gradient[worst]:.1e}, query {preferences.queries[worst]!r}"
+            notes=tuple(notes),
         )
 
 
@@ -203,9 +192,10 @@ class BradleyTerry(LatentScores):
     def _keeps_lists(self) -> bool:
         return self.ties in ("half", "ignore") and not self.advantage
 
-    def _suggest_alternative(self) -> str:
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         option = "advantage=False" if self.advantage else "ties='half'"
-        return f"keep the top of the lists, or use {option}, which does not expand lists into pairs"
+        remedy = f"keep the top of the lists, or use {option}, which does not expand lists into pairs"
+        return [] if self._keeps_lists() else contest_costs(preferences, remedy)
 
     def _fit_contests(self, met: contest_scores.Contests) -> contest_scores.ContestSolution:
         gamma = self.prior == "gamma"

@@ -13,14 +13,11 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from podium.core.errors import InputError, ParameterError
 from podium.data.ids import Id
-from podium.data.preferences import Preferences
 from podium.kernels.dispatch import I8
 
-__all__ = ["Cost", "check_costs", "count_list_pairs", "read_limits", "table_cost"]
+__all__ = ["Cost", "check_costs", "table_cost"]
 
 MEMORY = 2.0  # gigabytes (10^9 bytes)
 OPERATIONS = 1e11  # one or two minutes on one core
@@ -41,11 +38,6 @@ class Cost(NamedTuple):
     remedy: str = NO_PAIRS
 
 
-def read_limits() -> tuple[float, float]:
-    """Limits in bytes and operations; PODIUM_MEMORY (gigabytes) and PODIUM_OPERATIONS change them."""
-    return _read_limit("PODIUM_MEMORY", MEMORY) * 1e9, _read_limit("PODIUM_OPERATIONS", OPERATIONS)
-
-
 def _read_limit(variable: str, default: float) -> float:
     text = os.environ.get(variable, "")
     if not text:
@@ -60,9 +52,10 @@ def _read_limit(variable: str, default: float) -> float:
 
 
 def check_costs(name: str, queries: Sequence[Id], costs: Iterable[Cost]) -> None:
-    """Reject costs above the limits for memory or operations."""
+    """Reject costs above the limits; PODIUM_MEMORY (gigabytes) and PODIUM_OPERATIONS change these."""
     for cost in costs:
-        memory, operations = read_limits()
+        memory = _read_limit("PODIUM_MEMORY", MEMORY) * 1e9
+        operations = _read_limit("PODIUM_OPERATIONS", OPERATIONS)
         if cost.memory > memory:
             needs = f"about {_format_gigabytes(cost.memory)} GB of memory"
             limit = f"{_format_gigabytes(memory)} GB (PODIUM_MEMORY sets it)"
@@ -96,13 +89,3 @@ def table_cost(
     size = float(sizes[worst])
     operations = square * size**2 + cube * size**3
     return [Cost(size * (size - 1) / 2, "pairs of items", cell * size**2, operations, worst, remedy)]
-
-
-def count_list_pairs(preferences: Preferences) -> float:
-    """Number of contests that the lists expand into, by list."""
-    lists = preferences.lists
-    lengths = lists.lengths.astype(np.float64)
-    met = lengths * (lengths - 1) / 2
-    if preferences.unlisted == "below":
-        met = met + lengths * (preferences.index.sizes[lists.query_of_list] - lengths)
-    return float(met.sum())

@@ -16,7 +16,7 @@ import numpy as np
 from podium.core.params import Choice
 from podium.data.preferences import Preferences
 from podium.kernels import majority, segments
-from podium.kernels.dispatch import B1, F8
+from podium.kernels.dispatch import F8
 from podium.kernels.pairwise_votes import Votes, find_unranked_slots, whole_weights
 from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost, table_cost
@@ -202,14 +202,25 @@ class MajorityVote(Aggregator):
         lists, pairs, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
         # integer weights, so that sums do not depend on their order
         votes, _ = collect_votes(preferences, weights)
-        rated = self._find_rated_queries(preferences)[lists.query_of_list]
-        value = self._compute_win_shares(preferences)
+        # the fraction of the other items of its list that each row beats
+        below = preferences.unlisted == "below"
+        others = (preferences.index.sizes[lists.query_of_list] if below else lists.lengths) - 1.0
+        others = others[lists.list_of_row]
+        place = segments.fractional_ranks(lists.starts, lists.rank)
+        value = np.where(others > 0, 1 - (place - 1) / np.maximum(others, 1), 0.5)
+        rated = np.zeros(len(lists), np.bool_)
         if lists.score is not None:
+            # queries whose votes are all ratings
+            unrated = lists.query_of_list[lists.list_of_row[np.isnan(lists.score)]]
+            only_ratings = (np.bincount(unrated, minlength=len(preferences)) == 0) & (
+                np.diff(pairs.query_starts) == 0
+            )
+            rated = only_ratings[lists.query_of_list]
             value = np.where(rated[lists.list_of_row], lists.score, value)
         weight, none = votes.list_weight, np.zeros(len(lists))
         total = lists.sum_affine(value, none, weight, slots)
         votes_cast = lists.sum_affine(None, weight, none, slots)
-        if preferences.unlisted == "below":
+        if below:
             total, votes_cast = self._add_unlisted(
                 preferences, np.where(rated, 0.0, weight), total, votes_cast
             )
@@ -219,27 +230,6 @@ class MajorityVote(Aggregator):
             votes_cast = votes_cast + np.bincount(side, weights=votes.vote_weight, minlength=slots)
         unranked = votes_cast <= 0
         return Outcome(total / np.where(unranked, 1.0, votes_cast), unranked)
-
-    @staticmethod
-    def _find_rated_queries(preferences: Preferences) -> B1:
-        """Queries whose votes are all ratings."""
-        lists, votes = preferences.lists, preferences.comparisons
-        if lists.score is None:
-            return np.zeros(len(preferences), np.bool_)
-        blank = np.bincount(
-            lists.query_of_list[lists.list_of_row[np.isnan(lists.score)]], minlength=len(preferences)
-        )
-        return np.asarray((blank == 0) & (np.diff(votes.query_starts) == 0))
-
-    @staticmethod
-    def _compute_win_shares(preferences: Preferences) -> F8:
-        """The fraction of the other items of its list that each row beats."""
-        lists = preferences.lists
-        below = preferences.unlisted == "below"
-        others = (preferences.index.sizes[lists.query_of_list] if below else lists.lengths) - 1.0
-        place = segments.fractional_ranks(lists.starts, lists.rank)
-        others = others[lists.list_of_row]
-        return np.where(others > 0, 1 - (place - 1) / np.maximum(others, 1), 0.5)
 
     @staticmethod
     def _add_unlisted(preferences: Preferences, weight: F8, total: F8, votes_cast: F8) -> tuple[F8, F8]:

@@ -7,7 +7,6 @@ jumps to a random item, so it ranks last.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -42,9 +41,12 @@ class MarkovChain(Aggregator):
     tolerance: Annotated[float, Range(1e-14, 1e-3), "largest summed error of the probabilities"] = 1e-12
     max_iterations: Annotated[int, Range(1, 100_000_000), "maximum number of steps"] = 100_000
 
-    @abstractmethod
+    kind: ClassVar[int]  # of a walk along lists; the time per step is proportional to their lengths
+
     def _solve_chain(self, votes: Votes) -> markov_chains.StationaryDistribution:
-        """The stationary distribution of every query."""
+        return markov_chains.solve_list_chain(
+            votes, self.kind, self.teleport, self.tolerance, self.max_iterations
+        )
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         walk = self._solve_chain(collect_votes(preferences, weights)[0])
@@ -55,19 +57,7 @@ class MarkovChain(Aggregator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ListChain(MarkovChain):
-    """A walk along lists; the time per step is proportional to their lengths."""
-
-    kind: ClassVar[int]
-
-    def _solve_chain(self, votes: Votes) -> markov_chains.StationaryDistribution:
-        return markov_chains.solve_list_chain(
-            votes, self.kind, self.teleport, self.tolerance, self.max_iterations
-        )
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class MC1(ListChain):
+class MC1(MarkovChain):
     """Go to a random item ranked at or above the current one, over all lists that hold it, with repeats.
 
     >>> from podium import Preferences
@@ -81,7 +71,7 @@ class MC1(ListChain):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MC2(ListChain):
+class MC2(MarkovChain):
     """Pick a list that holds the current item, then go to a random item of it ranked at or above that item.
 
     >>> from podium import Preferences
@@ -94,7 +84,7 @@ class MC2(ListChain):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MC3(ListChain):
+class MC3(MarkovChain):
     """Pick a list that holds the current item, then a random item of it, and go there if it is ranked above.
 
     >>> from podium import Preferences

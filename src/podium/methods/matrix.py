@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, cast
 
 import numpy as np
 
 from podium.core.errors import Option, ParameterError
 from podium.core.params import Choice, Range, Tune
-from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import matrix_completion, multinomial, preference_svd
 from podium.kernels.dispatch import B1, F8, I8
@@ -23,13 +22,6 @@ __all__ = ["Mpm", "Svp"]
 
 TIE = 1e-8  # relative to the largest score: scores closer than this are ties
 ROUNDS = 2000  # alternations between adherences and scores
-
-
-class _MpmFit(NamedTuple):
-    fit: multinomial.MultinomialFit
-    adherence: F8  # by group
-    late: B1  # queries that did not converge
-    rounds: int
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -72,11 +64,17 @@ class Mpm(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         groups, expert = self._build_groups(preferences, weights)
-        solution = self._fit_groups(groups, expert)
-        fit, adherence, late, rounds = solution
+        fit, adherence, late, rounds = self._fit_groups(groups, expert)
         notes = [f"largest gradient {fit.gradient.max(initial=0.0):.1e}"]
         if late.any():
             notes.append(f"not converged in {int(late.sum())} of {len(late)} queries")
+        expert_weights = None
+        if self.adherence:
+            # the mean adherence of every expert, weighted by its strengths; 1 for experts without preferences
+            strength = np.bincount(expert, groups.total, len(weights))
+            total = np.bincount(expert, groups.total * adherence, len(weights))
+            mean = total / np.where(strength > 0, strength, 1.0)
+            expert_weights = np.where(strength > 0, mean, 1.0) * weights
         return Outcome(
             fit.score,
             find_unranked_slots(collect_votes(preferences, weights)[0]),
@@ -86,7 +84,7 @@ class Mpm(Aggregator):
             iterations=rounds + int(fit.steps.max(initial=0)),
             objective=float(fit.value.sum()),
             notes=tuple(notes),
-            expert_weights=_average_adherence(groups, adherence, expert, weights) if self.adherence else None,
+            expert_weights=expert_weights,
         )
 
     def _build_groups(self, preferences: Preferences, weights: F8) -> tuple[multinomial.PreferenceGroups, I8]:
@@ -105,11 +103,13 @@ class Mpm(Aggregator):
             np.bincount(at, values, count).astype(np.float64, copy=False)
             for at, values, count in ((slot, net, int(slots[-1])), (m.query, total, queries))
         )
-        return multinomial.PreferenceGroups(slots, np.arange(queries + 1), slots, net, total), np.zeros(
-            queries, np.int64
-        )
+        groups = multinomial.PreferenceGroups(slots, np.arange(queries + 1), slots, net, total)
+        return groups, np.zeros(queries, np.int64)
 
-    def _fit_groups(self, groups: multinomial.PreferenceGroups, expert: I8) -> _MpmFit:
+    def _fit_groups(
+        self, groups: multinomial.PreferenceGroups, expert: I8
+    ) -> tuple[multinomial.MultinomialFit, F8, B1, int]:
+        """The fit, adherences by group, queries that did not converge, and the number of alternations."""
         queries, slots = len(groups.starts) - 1, int(groups.slots[-1])
         fit = multinomial.MultinomialFit(
             np.zeros(slots), np.zeros(queries), np.zeros(queries, np.int64), np.zeros(queries)
@@ -118,7 +118,7 @@ class Mpm(Aggregator):
         settings = self.prior, self.tolerance, self.max_iterations
         multinomial.fit_scores(groups, adherence, *settings, fit, active)
         if not self.adherence:
-            return _MpmFit(fit, adherence, fit.steps > self.max_iterations, 0)
+            return fit, adherence, fit.steps > self.max_iterations, 0
         tied = np.zeros_like(expert) if self.pooled else groups.query  # groups that share one scale
         own = expert if self.pooled else np.arange(len(expert))  # groups that share one adherence
         while active.any() and rounds < ROUNDS * min(1, self.max_iterations - 1):
@@ -128,14 +128,7 @@ class Mpm(Aggregator):
             )
             active = np.full(queries, moved.any()) if self.pooled else moved
             multinomial.fit_scores(groups, adherence, *settings, fit, active)
-        return _MpmFit(fit, adherence, active | (fit.steps > self.max_iterations), rounds)
-
-
-def _average_adherence(groups: multinomial.PreferenceGroups, adherence: F8, expert: I8, weights: F8) -> F8:
-    """The mean adherence of every expert, weighted by its strengths; 1 for experts without preferences."""
-    strength = np.bincount(expert, groups.total, len(weights))
-    mean = np.bincount(expert, groups.total * adherence, len(weights)) / np.where(strength > 0, strength, 1.0)
-    return np.where(strength > 0, mean, 1.0) * weights
+        return fit, adherence, active | (fit.steps > self.max_iterations), rounds
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -190,7 +183,12 @@ class Svp(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
-        value, bottom = self._scale_places(preferences.lists)
+        # the position of every row on the scale of its list, and that of the unlisted items
+        lists = preferences.lists
+        if self.strength == "difference":
+            value, bottom = lists.rank.astype(np.float64), lists.last_rank.astype(np.float64) + 1
+        else:
+            value, bottom = scale_ranks(lists, cast(Transform, self.strength)), np.full(len(lists), np.inf)
         rule = matrix_completion.DifferenceRule(
             value, bottom, self.strength == "binary", matrix_completion.COMBINE.index(self.combine), unit
         )
@@ -198,9 +196,8 @@ class Svp(Aggregator):
             votes, rule, self.shrink, self.tolerance, self.max_iterations
         )
         late, norm = completion.steps > self.max_iterations, float(completion.norm.sum())
-        notes = [
-            f"explains {1 - float(completion.error.sum()) / norm if norm > 0 else 1.0:.1%} of the strengths"
-        ]
+        explained = 1 - float(completion.error.sum()) / norm if norm > 0 else 1.0
+        notes = [f"explains {explained:.1%} of the strengths"]
         if late.any():
             notes.append(
                 f"stopped after {self.max_iterations} projections in {int(late.sum())} of {len(late)} queries, "
@@ -216,9 +213,3 @@ class Svp(Aggregator):
             objective=float(completion.error.sum()),
             notes=tuple(notes),
         )
-
-    def _scale_places(self, lists: Lists) -> tuple[F8, F8]:
-        """The position of every row on the scale of its list, and that of the unlisted items."""
-        if self.strength == "difference":
-            return lists.rank.astype(np.float64), lists.last_rank.astype(np.float64) + 1
-        return scale_ranks(lists, cast(Transform, self.strength)), np.full(len(lists), np.inf)

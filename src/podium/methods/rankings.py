@@ -68,13 +68,18 @@ class PlackettLuce(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         votes, unit = collect_votes(preferences, weights)
         fit = fit_plackett_luce(votes, (self.shape - 1) / unit, self.tolerance, self.max_iterations)
-        late = fit.steps > self.max_iterations
+        late, index = fit.steps > self.max_iterations, preferences.index
         unranked = find_unranked_slots(votes)
-        notes, bounded = self._describe_gaps(preferences, find_connections(votes), unranked)
+        notes, bounded = self._describe_gaps(index, find_connections(votes), ~unranked)
         if late.any():
-            notes.append(_describe_unconverged(preferences, fit.gradient, late, self.max_iterations))
+            where, worst = _format_queries(index, late), float(fit.gradient[late].max())
+            notes.append(
+                f"queries not converged after {self.max_iterations} steps: {where}; largest gradient {worst:.1e}"
+            )
+        query, known = index.query_of_slot, ~unranked
+        total, count = (np.bincount(query[known], w, len(index)) for w in (fit.score[known], None))
         return Outcome(
-            _center_scores(preferences.index, fit.score, ~unranked),
+            np.asarray(fit.score - (total / np.maximum(count, 1))[query], np.float64),
             unranked,
             tolerance=TIE,
             magnitude=1.0,  # log odds of even choices cancel
@@ -84,11 +89,8 @@ class PlackettLuce(Aggregator):
             notes=(f"largest gradient {fit.gradient.max(initial=0.0):.1e}", *notes),
         )
 
-    def _describe_gaps(
-        self, preferences: Preferences, connections: Connections, unranked: B1
-    ) -> tuple[list[str], bool]:
+    def _describe_gaps(self, index: ItemIndex, connections: Connections, known: B1) -> tuple[list[str], bool]:
         """Notes on what the votes leave undetermined, and whether the scores are bounded."""
-        index, known = preferences.index, ~unranked
         prior = self.shape > 1
         keeps = "only the prior keeps their scores finite" if prior else "their scores have no finite maximum"
         cases = (
@@ -104,19 +106,6 @@ class PlackettLuce(Aggregator):
             )
         apart = _count_parts(index, connections.level, known) > 1
         return notes, prior or not apart.any()
-
-
-def _center_scores(index: ItemIndex, scores: F8, known: B1) -> F8:
-    """Shift the scores to mean 0 over the known items of every query."""
-    query, queries = index.query_of_slot, len(index)
-    total, count = (np.bincount(query[known], w, queries) for w in (scores[known], None))
-    return np.asarray(scores - (total / np.maximum(count, 1))[query], np.float64)
-
-
-def _describe_unconverged(preferences: Preferences, gradient: F8, late: B1, most: int) -> str:
-    worst = float(gradient[late].max())
-    where = _format_queries(preferences.index, late)
-    return f"queries not converged after {most} steps: {where}; largest gradient {worst:.1e}"
 
 
 def _format_queries(index: ItemIndex, which: B1) -> str:

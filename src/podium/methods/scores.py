@@ -72,12 +72,9 @@ def compute_normalization(lists: Lists, scores: F8, normalizer: str, sizes: I8) 
         # mean - 3 sd becomes 0, mean + 3 sd becomes 1
         slope = np.where(flat, 0.0, 1 / (6 * deviation))
         return scores, 0.5 - stats.mean * slope, slope
-    return _sigmoid(scores), zeros, ones
-
-
-def _sigmoid(x: F8) -> F8:
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
+    # sigmoid, without overflow
+    e = np.exp(-np.abs(scores))
+    return np.where(scores >= 0, 1 / (1 + e), e / (1 + e)), zeros, ones
 
 
 Normalizer = Annotated[str, Choice(*NORMALIZERS), "how the scores of a list are made comparable"]
@@ -94,20 +91,16 @@ class _ScoreFusion(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         listing = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
-        magnitude = self._magnitude(preferences, weights)
-        return Outcome(self._combine_scores(preferences, weights), absent=listing == 0, magnitude=magnitude)
-
-    def _magnitude(self, preferences: Preferences, weights: F8) -> F8 | float:
-        """The largest normalized score by query, for rules whose scores have mixed signs and can cancel."""
+        # the largest normalized score, for rules whose scores have mixed signs and can cancel
+        magnitude: F8 | float = 0.0
         if self._rule in ("zscore", "max"):
-            return float(weights.max(initial=0.0))
-        if self._rule != "none":
-            return 0.0
-        lists, sizes = preferences.lists, preferences.index.sizes
-        largest = np.zeros(len(sizes))
-        row = np.abs(lists.fill_scores(sizes)) * weights[lists.expert][lists.list_of_row]
-        np.maximum.at(largest, lists.query_of_list[lists.list_of_row], row)
-        return largest
+            magnitude = float(weights.max(initial=0.0))
+        elif self._rule == "none":
+            lists, sizes = preferences.lists, preferences.index.sizes
+            magnitude = np.zeros(len(sizes))
+            row = np.abs(lists.fill_scores(sizes)) * weights[lists.expert][lists.list_of_row]
+            np.maximum.at(magnitude, lists.query_of_list[lists.list_of_row], row)
+        return Outcome(self._combine_scores(preferences, weights), absent=listing == 0, magnitude=magnitude)
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         """Scores of items that at least one expert lists: the weighted sum of the normalized ones."""

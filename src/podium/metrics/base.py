@@ -24,7 +24,6 @@ from podium.data.consensus import Consensus
 from podium.data.labels import Labels
 from podium.kernels import ranking_measures
 from podium.kernels.dispatch import F8, I8
-from podium.metrics.foreign_names import rename_parameters, rewrite_name
 from podium.metrics.judgements import Judgements
 
 __all__ = [
@@ -90,7 +89,8 @@ class Metric(ABC, metaclass=_MetricType):
         fields = {f.name: f.default for f in dataclasses.fields(self)}
         changed = {k: getattr(self, k) for k, default in fields.items() if getattr(self, k) != default}
         cutoff, dialect = changed.pop("cutoff", None), changed.pop("dialect", None)
-        inside = ", ".join(f"{k}={_plain(v)!r}" for k, v in changed.items())
+        whole = {k: int(v) for k, v in changed.items() if isinstance(v, float) and v.is_integer()}
+        inside = ", ".join(f"{k}={v!r}" for k, v in (changed | whole).items())
         text = self.name + (f"({inside})" if inside else "")
         return text + ("" if cutoff is None else f"@{cutoff}") + ("" if dialect is None else f":{dialect}")
 
@@ -186,6 +186,21 @@ _FORM = re.compile(
 )
 
 
+# names of other tools that carry a cutoff or a parameter; those that differ in nothing but the word (`recip_rank`,
+# `AP`, `hit_rate`) are aliases of their classes
+_FOREIGN_FORMS = [
+    # trec_eval: ndcg_cut_10, P_5, recall_1000, and ndcg_cut.10 as its option -m takes it
+    (re.compile(r"(map|ndcg|p|recall|success|rprec)(?:_cut)?[._](\d+)", re.IGNORECASE), r"\1@\2"),
+    # ranx: rbp.95; ndcg_burges@10, whose gain is 2^grade - 1; map@100-l2
+    (re.compile(r"(rbp)\.(\d+)(@\d+)?", re.IGNORECASE), r"\1(p=0.\2)\3"),
+    (re.compile(r"(n?dcg)_burges(@\d+)?", re.IGNORECASE), r"\1\2:exp"),
+    (re.compile(r"(\w+?)(@\d+)?-l(\d+)"), r"\1(relevant=\3)\2"),
+]
+# ir_measures: AP(rel=2), nDCG(dcg='exp-log2')@10
+_FOREIGN_PARAMETERS = {"rel": "relevant", "dcg": "dialect"}
+_FOREIGN_DIALECTS = {"log2": "trec", "exp-log2": "exp"}
+
+
 def parse(spec: MetricSpec) -> Metric:
     """A metric from its printed form, or as trec_eval, ir_measures or ranx name it; case does not matter.
 
@@ -198,7 +213,11 @@ def parse(spec: MetricSpec) -> Metric:
         return spec
     if isinstance(spec, type) and issubclass(spec, Metric):
         return spec()
-    form = _FORM.fullmatch(rewrite_name(spec)) if isinstance(spec, str) else None
+    form = None
+    if isinstance(spec, str):
+        text = spec.strip()
+        rewritten = (theirs.sub(ours, text) for theirs, ours in _FOREIGN_FORMS if theirs.fullmatch(text))
+        form = _FORM.fullmatch(next(rewritten, text))
     if form is None:
         raise ParameterError(f"cannot parse the metric {spec!r}; write for example ndcg@10 or rbp(p=0.8)@10")
     cls = registry.metrics.get(form["name"].lower())
@@ -208,7 +227,10 @@ def parse(spec: MetricSpec) -> Metric:
     if form["dialect"] is not None:
         given["dialect"] = form["dialect"].lower()
     known = {f.name for f in dataclasses.fields(cls)}
-    given = rename_parameters(given, known)
+    renamed = {key: ours for key, ours in _FOREIGN_PARAMETERS.items() if key not in known and ours in known}
+    given = {renamed.get(key, key): value for key, value in given.items()}
+    if "dialect" in given:
+        given["dialect"] = _FOREIGN_DIALECTS.get(str(given["dialect"]), given["dialect"])
     for key in given:
         if key not in known:
             what = (
@@ -232,7 +254,3 @@ def parse_all(specs: MetricSpec | Iterable[MetricSpec]) -> tuple[Metric, ...]:
     if not flat:
         raise ParameterError("no metric was given; for example ndcg@10 or map")
     return tuple(dict.fromkeys(map(parse, flat)))
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value

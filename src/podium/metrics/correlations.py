@@ -5,8 +5,10 @@ NaN where it is not defined: fewer than two judged items, or a side without two 
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,10 +27,8 @@ class Correlation(Metric):
     """Scores against grades."""
 
     cutoff_rule = "none"
-
-    @abstractmethod
-    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
-        """One number per segment."""
+    # (starts, scores, grades) -> one number per segment
+    compute_by_segment: ClassVar[Callable[..., F8]]
 
     def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
         """0 for queries missing from the result."""
@@ -42,7 +42,7 @@ class Correlation(Metric):
         judged = level < len(judgements.levels)
         starts = segments.offsets(judged)[np.append(first, len(slot))]
         out = np.zeros(len(which))
-        out[positions] = self.compute_by_segment(
+        out[positions] = type(self).compute_by_segment(
             starts, consensus.scores[slot[judged]], judgements.levels[level[judged]]
         )
         return out
@@ -54,10 +54,7 @@ class KendallTauA(Correlation):
 
     name = "tau_a"
     citation = "Kendall, Biometrika 1938"
-
-    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
-        """Tau a of every segment."""
-        return agreement.compute_taus(starts, scores, grades, "a")
+    compute_by_segment = staticmethod(partial(agreement.compute_taus, variant="a"))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -67,10 +64,7 @@ class KendallTauB(Correlation):
     name = "tau_b"
     aliases = ("tau",)
     citation = "Kendall, Biometrika 1945"
-
-    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
-        """Tau b of every segment."""
-        return agreement.compute_taus(starts, scores, grades, "b")
+    compute_by_segment = staticmethod(agreement.compute_taus)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -78,10 +72,7 @@ class PairAccuracy(Correlation):
     """Fraction of the pairs of different grades in the right order; ties in the scores count half."""
 
     name = "pairs"
-
-    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
-        """Pair accuracy of every segment."""
-        return agreement.compute_pair_accuracies(starts, scores, grades)
+    compute_by_segment = staticmethod(agreement.compute_pair_accuracies)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -90,10 +81,7 @@ class TauAP(Correlation):
 
     name = "tau_ap"
     citation = "Yilmaz, Aslam & Robertson, SIGIR 2008"
-
-    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
-        """Tau AP of every segment."""
-        return agreement.compute_tau_aps(starts, scores, grades)
+    compute_by_segment = staticmethod(agreement.compute_tau_aps)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -103,10 +91,7 @@ class SpearmanRho(Correlation):
     name = "rho"
     aliases = ("spearman",)
     citation = "Spearman, American Journal of Psychology 1904"
-
-    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
-        """Rho of every segment."""
-        return agreement.compute_spearman_rhos(starts, scores, grades)
+    compute_by_segment = staticmethod(agreement.compute_spearman_rhos)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -115,7 +100,4 @@ class Footrule(Correlation):
 
     name = "footrule"
     citation = "Diaconis & Graham, JRSS B 1977"
-
-    def compute_by_segment(self, starts: I8, scores: F8, grades: F8) -> F8:
-        """Footrule agreement of every segment."""
-        return agreement.compute_footrules(starts, scores, grades)
+    compute_by_segment = staticmethod(agreement.compute_footrules)

@@ -26,7 +26,16 @@ class Judgements:
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.levels, self.level = _encode_grades(labels.grades)
+        known = ~np.isnan(labels.grades)
+        given = labels.grades[known]
+        low, high = given.min(initial=np.inf), given.max(initial=-np.inf)
+        if high - low < OFFSET_LEVELS and np.array_equal(given, np.floor(given)) and len(given):
+            self.levels, codes = np.arange(low, high + 1), given - low
+        else:
+            self.levels = np.unique(given)
+            codes = np.searchsorted(self.levels, given)
+        self.level: I4 = np.full(len(labels.grades), len(self.levels), np.int32)
+        self.level[known] = codes
         self._by_index: weakref.WeakKeyDictionary[ItemIndex, tuple[I4, I8]] = weakref.WeakKeyDictionary()
         self.by_query: dict[object, F8] = {}  # values per query that depend on the labels alone
 
@@ -76,18 +85,3 @@ class Judgements:
             match = self._by_index[index] = (level, index.queries.codes_of(self.labels.queries))
         level, query = match
         return Rankings(query, index.starts, consensus.order, level)
-
-
-def _encode_grades(grades: F8) -> tuple[F8, I4]:
-    """The levels in ascending order, and the level of each grade; level L of L stands for a missing grade."""
-    known = ~np.isnan(grades)
-    given = grades[known]
-    low, high = given.min(initial=np.inf), given.max(initial=-np.inf)
-    if high - low < OFFSET_LEVELS and np.array_equal(given, np.floor(given)) and len(given):
-        levels, codes = np.arange(low, high + 1), given - low
-    else:
-        levels = np.unique(given)
-        codes = np.searchsorted(levels, given)
-    level = np.full(len(grades), len(levels), np.int32)
-    level[known] = codes
-    return levels, level

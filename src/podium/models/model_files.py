@@ -141,7 +141,19 @@ def _read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def _parse_contents(content: bytes, source: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    document, tensors = _parse_container(source, content)
+    foreign = ModelFileError(f"{source}: not a Podium model file, or cut short; save the model again")
+    try:
+        if struct.unpack("<Q", content[:8])[0] > min(LIMIT, len(content) - 8):
+            raise foreign
+        metadata, mapped = array_files.decode_arrays(content)
+        document, checksum = metadata["podium"], metadata["checksum"]
+    except (struct.error, ValueError, KeyError, TypeError):
+        raise foreign from None
+    tensors = {name: array.copy() for name, array in mapped.items()}  # these can be written to
+    if not isinstance(document, str) or _compute_checksum(document, tensors) != checksum:
+        raise ModelFileError(
+            f"{source}: the checksum does not match, so the file was damaged or edited; save the model again"
+        )
     try:
         about = json.loads(document)
         version, name = about["version"], about["method"]
@@ -157,23 +169,6 @@ def _parse_contents(content: bytes, source: str) -> tuple[str, dict[str, Any], d
         if not key.endswith("_") or key.startswith("_"):
             raise ModelFileError(f"{source}: {key!r} is not a learned value")
     return name, parameters, learned | tensors
-
-
-def _parse_container(source: str, content: bytes) -> tuple[str, dict[str, Any]]:
-    foreign = ModelFileError(f"{source}: not a Podium model file, or cut short; save the model again")
-    try:
-        if struct.unpack("<Q", content[:8])[0] > min(LIMIT, len(content) - 8):
-            raise foreign
-        metadata, mapped = array_files.decode_arrays(content)
-        document, checksum = metadata["podium"], metadata["checksum"]
-    except (struct.error, ValueError, KeyError, TypeError):
-        raise foreign from None
-    tensors = {name: array.copy() for name, array in mapped.items()}  # these can be written to
-    if not isinstance(document, str) or _compute_checksum(document, tensors) != checksum:
-        raise ModelFileError(
-            f"{source}: the checksum does not match, so the file was damaged or edited; save the model again"
-        )
-    return document, tensors
 
 
 def _compute_checksum(document: str, tensors: Mapping[str, Any]) -> str:

@@ -79,29 +79,25 @@ def render_block(
         if not pictures:
             return f'<div class="scroll">{table}</div>'
         return f'<div class="scroll" tabindex="0">{table.replace("<th ", SCOPED)}</div>'
-    if isinstance(block, Figure):
-        return _link_figure(block, pictures) if pictures else _embed_figure(block, interactive)
-    return '<ul class="points">' + "".join(f"<li>{escape_html(line)}</li>" for line in block) + "</ul>"
+    if not isinstance(block, Figure):
+        return '<ul class="points">' + "".join(f"<li>{escape_html(line)}</li>" for line in block) + "</ul>"
+    caption, spec = escape_html(block.caption), ""
+    if pictures:
+        where = escape_html(pictures.format(block.name))
+        holder = f'<div class="picture" tabindex="0"><img src="{where}" alt="{caption}"></div>'
+        live = (
+            f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
+        )
+        return f'<figure>{holder}<figcaption>{caption} <a href="{where}">SVG</a> {live}</figcaption></figure>'
+    if interactive:
+        text = json.dumps(charts.to_vega_lite(block.chart), ensure_ascii=False).replace("<", "\\u003c")
+        spec = f'<script type="application/json">{text}</script>'
+    drawn = charts.render_svg(block.chart, block.name)
+    holder = f'<div role="img" aria-label="{caption}">{drawn}</div>{spec}'
+    return f'<figure id="figure-{block.name}">{holder}<figcaption>{caption}</figcaption></figure>'
 
 
 SCOPED = '<th scope="col" '
-
-
-def _embed_figure(figure: Figure, interactive: bool) -> str:
-    caption, spec = escape_html(figure.caption), ""
-    if interactive:
-        text = json.dumps(charts.to_vega_lite(figure.chart), ensure_ascii=False).replace("<", "\\u003c")
-        spec = f'<script type="application/json">{text}</script>'
-    drawn = charts.render_svg(figure.chart, figure.name)
-    holder = f'<div role="img" aria-label="{caption}">{drawn}</div>{spec}'
-    return f'<figure id="figure-{figure.name}">{holder}<figcaption>{caption}</figcaption></figure>'
-
-
-def _link_figure(figure: Figure, pictures: str) -> str:
-    where, caption = escape_html(pictures.format(figure.name)), escape_html(figure.caption)
-    holder = f'<div class="picture" tabindex="0"><img src="{where}" alt="{caption}"></div>'
-    live = f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
-    return f'<figure>{holder}<figcaption>{caption} <a href="{where}">SVG</a> {live}</figcaption></figure>'
 
 
 def render_checks(checks: Iterable[tuple[FindingVerdict, str, str]], caption: str = "") -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.core.errors import check_type
+from podium.core.version import __version__
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.labels import Labels
@@ -14,7 +15,7 @@ from podium.evaluate.comparison_tables import INTERVALS
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import MetricSpec, parse_all
 from podium.reporting.findings import collect_findings
-from podium.reporting.inputs import ReportInputs, ReportRequest, collect_inputs
+from podium.reporting.inputs import ReportRequest, collect_inputs
 from podium.reporting.report_page import Report
 from podium.reporting.sections import build_sections
 from podium.reporting.verdict import describe_verdict
@@ -63,20 +64,12 @@ def report(
     )
     checks, count = collect_findings(inputs), len(preferences)
     heading = title or f"{len(inputs.results)} methods on {count:,} quer{'y' if count == 1 else 'ies'}"
-    facts = _describe_provenance(inputs) | dict(made or {})
-    return Report(heading, describe_verdict(inputs, checks), checks, build_sections(inputs, tuning), facts)
-
-
-def _describe_provenance(inputs: ReportInputs) -> dict[str, str]:
-    """The facts needed to reproduce the report."""
-    from podium.core.version import __version__
-
-    p, labels = inputs.preferences, inputs.request.labels
-    forms = ", ".join(sorted(f.value for f in p.forms))
+    # the facts needed to reproduce the report
+    forms = ", ".join(sorted(form.value for form in preferences.forms))
     facts = {
         "Podium": __version__,
-        "input": f"{p!r}; forms: {forms}; unlisted items are {p.unlisted}",
-        "fingerprint": p.fingerprint,
+        "input": f"{preferences!r}; forms: {forms}; unlisted items are {preferences.unlisted}",
+        "fingerprint": preferences.fingerprint,
         "labels": "none" if labels is None else repr(labels),
         "methods": "; ".join(f"{n}: {m!r}" if repr(m) != n else n for n, m in inputs.request.methods.items()),
     }
@@ -87,4 +80,5 @@ def _describe_provenance(inputs: ReportInputs) -> dict[str, str]:
             "the verdict maxT over all pairs of methods; ties and score precision as in trec_eval; a judged "
             "query without results counts as 0"
         )
-    return facts
+    facts |= made or {}
+    return Report(heading, describe_verdict(inputs, checks), checks, build_sections(inputs, tuning), facts)

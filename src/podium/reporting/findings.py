@@ -8,6 +8,7 @@ import numpy as np
 
 from podium.core.tables import format_decimal, format_percent
 from podium.core.text import join_names
+from podium.evaluate.comparison_result import UNDERRATED
 from podium.metrics.base import parse
 from podium.reporting.blocks import FindingVerdict, ReportFinding
 from podium.reporting.inputs import ReportInputs
@@ -39,8 +40,9 @@ def collect_findings(inputs: ReportInputs) -> tuple[ReportFinding, ...]:
         *_check_experts(inputs),
         *_check_results(inputs),
         *_check_annotators(inputs),
-        *_check_leaderboard(inputs),
     ]
+    for check in inputs.board.checks if inputs.board is not None else ():
+        every.append(ReportFinding(check.name, WORDS[check.verdict], check.text))
     known = {f.text for f in every}
     every += [ReportFinding("warning", "check", text) for text in inputs.warnings if text not in known]
     return tuple(sorted(every, key=lambda f: ORDER.index(f.verdict)))
@@ -72,8 +74,16 @@ def _check_labels(inputs: ReportInputs) -> Iterator[ReportFinding]:
     if lacking:
         text = f"{lacking:,} of {count:,} judged queries are not in the input and count as 0"
         yield ReportFinding("answered queries", "wrong" if lacking > count / 2 else "check", text)
-    yield _check_judged_share(inputs)
-    uneven = [n for n in inputs.comparison.notes if "may be better than its figures" in n]
+    metric = inputs.comparison.metrics[0]
+    share, cutoff = inputs.comparison.row(inputs.best_method, metric).judged, parse(metric).cutoff
+    where = "of the ranking" if cutoff is None else f"of the top {cutoff}"
+    verdict = "ok" if share >= WELL else "check" if share >= POORLY else "wrong"
+    text = f"{format_percent(share)} {where} of {inputs.best_method} is judged"
+    text += "" if verdict == "ok" else "; the rest counts as not relevant"
+    if not inputs.has_judged_items:
+        verdict, text = "wrong", f"no item {where} of any result is judged; the scores are meaningless"
+    yield ReportFinding("judged items", verdict, text)
+    uneven = [n for n in inputs.comparison.notes if UNDERRATED in n]
     if uneven:
         yield ReportFinding("fair judging", "check", uneven[0])
     yield from _check_choice(inputs)
@@ -109,21 +119,6 @@ def _check_choice(inputs: ReportInputs) -> Iterator[ReportFinding]:
     if inputs.request.slow:
         text = f"{count} methods were compared; these are slow on these data and are compared only when named"
         yield ReportFinding("methods tried", "ok", f"{text}: {', '.join(inputs.request.slow)}")
-
-
-def _check_judged_share(inputs: ReportInputs) -> ReportFinding:
-    assert inputs.comparison is not None
-    metric = inputs.comparison.metrics[0]
-    share = inputs.comparison.row(inputs.best_method, metric).judged
-    cutoff = parse(metric).cutoff
-    where = "of the ranking" if cutoff is None else f"of the top {cutoff}"
-    if not inputs.has_judged_items:
-        text = f"no item {where} of any result is judged; the scores are meaningless"
-        return ReportFinding("judged items", "wrong", text)
-    verdict: FindingVerdict = "ok" if share >= WELL else "check" if share >= POORLY else "wrong"
-    text = f"{format_percent(share)} {where} of {inputs.best_method} is judged"
-    text += "" if verdict == "ok" else "; the rest counts as not relevant"
-    return ReportFinding("judged items", verdict, text)
 
 
 def _check_experts(inputs: ReportInputs) -> Iterator[ReportFinding]:
@@ -188,8 +183,3 @@ def _check_annotators(inputs: ReportInputs) -> Iterator[ReportFinding]:
         yield ReportFinding("copies", "check", text)
     else:
         yield ReportFinding("copies", "ok", f"{worth}; no copies detected")
-
-
-def _check_leaderboard(inputs: ReportInputs) -> Iterator[ReportFinding]:
-    for check in inputs.board.checks if inputs.board is not None else ():
-        yield ReportFinding(check.name, WORDS[check.verdict], check.text)

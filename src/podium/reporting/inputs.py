@@ -184,11 +184,16 @@ def _compute_inputs(request: ReportRequest) -> ReportInputs:
     results, left_out = aggregate_methods(methods.items(), p, request.features)
     request = replace(request, methods={name: methods[name] for name in results})
     notes = tuple(f"{name} is left out: {reason}" for name, reason in left_out.items())
-    inputs = ReportInputs(request, results, diagnosis=_diagnose_experts(request), warnings=notes)
-    if labels is not None and _share_queries(p, labels):
-        inputs = _add_comparison(inputs, labels)
+    shared = labels if labels is not None and _share_queries(p, labels) else None
+    diagnosis, rows = None, p.lists.rows + len(p.comparisons)
+    # annotators have too few rows each for a diagnosis, and their own section
+    if not is_crowd(p) and 1 < len(p.experts) <= EXPERTS and len(p.experts) * rows <= WORK:
+        diagnosis = diagnose(p, shared, None, request.metrics[0])
+    inputs = ReportInputs(request, results, diagnosis=diagnosis, warnings=notes)
+    if shared is not None:
+        inputs = _add_comparison(inputs, shared)
     if is_crowd(p) and request.pairs:
-        shared, consensus = _labels_if_shared(p, labels), _crowd_consensus(results)
+        consensus = next((c for n, c in results.items() if n.startswith("crowdagg")), None)
         judge = functools.partial(annotators, p, consensus, labels=shared, times=request.times)
         inputs = _try_part(inputs, "crowd", judge)
     if has_board(p) and request.pairs:
@@ -208,25 +213,6 @@ def _share_queries(preferences: Preferences, labels: Labels) -> bool:
     return bool((labels.queries.codes_of(preferences.queries) >= 0).any())
 
 
-def _labels_if_shared(preferences: Preferences, labels: Labels | None) -> Labels | None:
-    return labels if labels is not None and _share_queries(preferences, labels) else None
-
-
-def _crowd_consensus(results: Mapping[str, Consensus]) -> Consensus | None:
-    return next((c for n, c in results.items() if n.startswith("crowdagg")), None)
-
-
-def _diagnose_experts(request: ReportRequest) -> Diagnosis | None:
-    p = request.preferences
-    rows = p.lists.rows + len(p.comparisons)
-    if is_crowd(p):  # annotators have too few rows each for a diagnosis, and their own section
-        return None
-    if not 1 < len(p.experts) <= EXPERTS or len(p.experts) * rows > WORK:
-        return None
-    metric = request.metrics[0]
-    return diagnose(p, _labels_if_shared(p, request.labels), None, metric)
-
-
 def _add_comparison(inputs: ReportInputs, labels: Labels) -> ReportInputs:
     """Add the label-based comparison (with the best expert) and the curves, both on held-out queries."""
     held = exclude_fitted_queries(inputs.request.methods, labels)
@@ -236,10 +222,11 @@ def _add_comparison(inputs: ReportInputs, labels: Labels) -> ReportInputs:
     }
     if not ranked:
         return inputs
-    run = _best_expert(inputs.diagnosis)
     rows = dict(ranked)
     name = None
-    if run is not None and inputs.preferences.lists.rows:
+    experts = [r for r in (inputs.diagnosis.rows if inputs.diagnosis else ()) if r.value is not None]
+    if experts and inputs.preferences.lists.rows:
+        run = max(experts, key=lambda r: r.value or 0.0).expert
         name = f"best expert ({run})"
         rows[name] = expert_rankings(inputs.preferences, run).with_ties("trec", single=True)
     comparison = compare(rows, labels, inputs.request.metrics, baseline=name)
@@ -259,11 +246,6 @@ def _select_best(comparison: Comparison, names: Sequence[str], most: int = DRAWN
     mean = {n: comparison.row(n, comparison.metrics[0]).mean for n in names}
     best = sorted(mean, key=lambda n: -mean[n] if mean[n] == mean[n] else np.inf)[:most]
     return [n for n in names if n in best]
-
-
-def _best_expert(diagnosis: Diagnosis | None) -> Id | None:
-    known = [r for r in (diagnosis.rows if diagnosis else ()) if r.value is not None]
-    return max(known, key=lambda r: r.value or 0.0).expert if known else None
 
 
 def _add_weight_models(inputs: ReportInputs) -> ReportInputs:

@@ -65,11 +65,19 @@ class Report:
         Figures are SVG; `interactive` adds scripts that redraw them with tooltips.
         """
         verdict = "".join(map(tables.render_paragraph, self.verdict))
+        titles = {"trust": "Can you trust it?"} | {s.name: s.title for s in self.sections}
+        links = "".join(
+            f'<li><a href="#{name}">{escape_html(title)}</a></li>'
+            for name, title in (titles | {"made": "Provenance"}).items()
+        )
+        counts = {v: sum(f.verdict == v for f in self.findings) for v in get_args(FindingVerdict)}
+        caption = ", ".join(f"{n} {w}" for w, n in counts.items() if n)
+        checks = render_checks(((f.verdict, f.name, f.text) for f in self.findings), caption)
         parts = [
             f'<div class="verdict" role="note" aria-label="Verdict">{verdict}</div>',
-            self._render_contents(),
+            f'<nav aria-label="Contents"><ul>{links}</ul></nav>',
+            f'<section id="trust"><h2>{titles["trust"]}</h2><div class="scroll checks">{checks}</div></section>',
         ]
-        parts.append(self._render_findings())
         for section in self.sections:
             body = "\n".join(render_block(b, interactive=interactive) for b in section.blocks)
             title = f"<h2>{escape_html(section.title)}</h2>"
@@ -84,21 +92,6 @@ class Report:
             parts.append(f'<script type="module">{code}\n{DRAW}</script>')
         style = importlib.resources.files(__package__).joinpath("style.css").read_text("utf-8")
         return tables.render_page(self.title, *parts, style=style)
-
-    def _render_contents(self) -> str:
-        titles = {"trust": "Can you trust it?"} | {s.name: s.title for s in self.sections}
-        links = "".join(
-            f'<li><a href="#{name}">{escape_html(title)}</a></li>'
-            for name, title in (titles | {"made": "Provenance"}).items()
-        )
-        return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
-
-    def _render_findings(self) -> str:
-        counts = {v: sum(f.verdict == v for f in self.findings) for v in get_args(FindingVerdict)}
-        caption = ", ".join(f"{n} {w}" for w, n in counts.items() if n)
-        table = render_checks(((f.verdict, f.name, f.text) for f in self.findings), caption)
-        title = "<h2>Can you trust it?</h2>"
-        return f'<section id="trust">{title}<div class="scroll checks">{table}</div></section>'
 
     def save(
         self, path: str | os.PathLike[str], *, interactive: bool = False, overwrite: bool = False

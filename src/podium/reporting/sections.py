@@ -5,17 +5,21 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from podium.analysis.explain import explain
 from podium.analysis.figures import rank_heatmap, weight_matrix
-from podium.core.errors import PodiumError
+from podium.core.errors import ParameterError, PodiumError
+from podium.core.params import suggest_names
 from podium.core.tables import Grid, format_decimal, format_percent
+from podium.data.ids import Id
 from podium.evaluate.comparison_chart import draw_curves, draw_differences
 from podium.evaluate.comparison_tables import metric_grid
+from podium.kernels.dispatch import F8, I8
 from podium.reporting.blocks import Block, Figure, ReportTable, Section
 from podium.reporting.inputs import ReportInputs
-from podium.reporting.query_selection import SelectedQuery, select_queries
 
 __all__ = ["build_section", "build_sections", "tuning_blocks"]
 
@@ -52,7 +56,13 @@ def build_sections(inputs: ReportInputs, tuning: Any = None) -> tuple[Section, .
 def _build_methods(inputs: ReportInputs) -> list[Block]:
     c = inputs.comparison
     if c is None or not inputs.has_judged_items:
-        return [] if len(inputs.results) < 2 else _build_agreement(inputs)
+        if len(inputs.results) < 2:
+            return []
+        alike = inputs.compute_similarity()
+        text = f"Mean RBO between the rankings of two methods: {alike.mean():.3f}"
+        text += f"; on the query where they differ most, {alike.min():.3f}." if len(alike) > 1 else "."
+        rows = tuple((str(name), f"{int(result.tied.sum()):,}") for name, result in inputs.results.items())
+        return [text, ReportTable(Grid(("method", "tied items"), rows, 1, "Methods"))]
     blocks: list[Block] = []
     if inputs.lines:
         band = "; bands are 95 % confidence intervals of the mean" if c.queries > 1 else ""
@@ -69,15 +79,6 @@ def _build_methods(inputs: ReportInputs) -> list[Block]:
         left_out = (f"{name} is left out: {reason}" for name, reason in inputs.held_out.left_out.items())
         notes = (*notes, *left_out, *inputs.held_out.notes)
     return [*blocks, notes] if notes else blocks
-
-
-def _build_agreement(inputs: ReportInputs) -> list[Block]:
-    """The agreement of the methods, for data without labels."""
-    alike = inputs.compute_similarity()
-    rows = [(str(name), f"{int(c.tied.sum()):,}") for name, c in inputs.results.items()]
-    text = f"Mean RBO between the rankings of two methods: {alike.mean():.3f}"
-    text += f"; on the query where they differ most, {alike.min():.3f}." if len(alike) > 1 else "."
-    return [text, ReportTable(Grid(("method", "tied items"), tuple(rows), 1, "Methods"))]
 
 
 def _build_differences(inputs: ReportInputs) -> list[Block]:
@@ -111,46 +112,103 @@ def _build_differences(inputs: ReportInputs) -> list[Block]:
 # -- queries -----------------------------------------------------------------------------------------------------
 
 
+class SelectedQuery(NamedTuple):
+    """A query and why it is shown."""
+
+    query: Id
+    why: str
+
+
+def _select_queries(inputs: ReportInputs) -> list[SelectedQuery]:
+    """The requested queries, or up to three informative ones; only queries with lists."""
+    p = inputs.preferences
+    listing = np.diff(p.lists.row_starts) > 0
+    if inputs.request.queries:
+        known = set(p.queries)
+        for query in inputs.request.queries:
+            if query not in known:
+                raise ParameterError(
+                    f"there is no query {query!r}; {suggest_names(str(query), map(str, p.queries))}"
+                )
+        return [
+            SelectedQuery(q, "requested") for q in inputs.request.queries if listing[p.index.query_code(q)]
+        ]
+    listed = np.flatnonzero(listing)
+    if len(listed) < 2:
+        return [SelectedQuery(p.queries[int(q)], "the only query with lists") for q in listed]
+    select = _select_by_labels if inputs.has_judged_items else _select_by_agreement
+    picked = select(inputs, listed)
+    return list({c.query: c for c in reversed(picked)}.values())[::-1]
+
+
+def _select_by_labels(inputs: ReportInputs, listed: I8) -> list[SelectedQuery]:
+    assert inputs.comparison is not None
+    assert inputs.request.labels is not None
+    comparison, p, labels = inputs.comparison, inputs.preferences, inputs.request.labels
+    metric = comparison.metrics[0]
+    queries = comparison.evaluations[inputs.best_method].queries
+    codes = p.queries.codes_of(queries)
+    value = {n: comparison.evaluations[n][metric] for n in inputs.leading_methods}
+    table = np.array(list(value.values()))
+    # without an item of a grade above 0, all rankings score the same
+    good = p.index.query_of_slot[labels.align(p.index) > 0]
+    relevant = (codes >= 0) & (np.bincount(good, minlength=len(p.index))[codes] > 0)
+    usable = np.isin(codes, listed) & ~np.isnan(table).any(axis=0) & relevant
+    if not usable.any():
+        return _select_by_agreement(inputs, listed)
+    best, own = inputs.best_method, value[inputs.best_method]
+    spread = np.where(usable, np.ptp(table, axis=0), -1.0)
+    lowest = int(np.where(usable, own, np.inf).argmin())
+    middle = _find_middle(np.where(usable, own, np.nan), p.index.sizes[codes].astype(np.float64))
+    picked = []
+    if spread.max() > 1e-12:
+        picked.append(SelectedQuery(queries[int(spread.argmax())], "the methods differ most here"))
+    picked.append(SelectedQuery(queries[lowest], f"{best} scores lowest here"))
+    return [*picked, SelectedQuery(queries[middle], f"a typical query: {best} is near its median")]
+
+
+def _find_middle(values: F8, sizes: F8) -> int:
+    """The index of the value nearest to the median; ties go to the query of the most typical size."""
+    apart = np.abs(values - np.nanmedian(values))
+    # sizes are compared by ratio: 5 against 10 items is as far as 50 against 100
+    usual = np.abs(np.log(np.maximum(sizes, 1)) - np.log(max(float(np.median(sizes)), 1)))
+    # rounding makes distances that differ only by float error tie, so the size decides
+    return int(np.lexsort((usual, np.where(np.isnan(apart), np.inf, np.round(apart, 9))))[0])
+
+
+def _select_by_agreement(inputs: ReportInputs, listed: I8) -> list[SelectedQuery]:
+    queries, alike = inputs.preferences.queries, inputs.compute_similarity()[listed]
+    sizes = inputs.preferences.index.sizes[listed].astype(np.float64)
+    picked = []
+    if len(inputs.results) > 1 and alike.min() < 1 - 1e-9:
+        picked.append(SelectedQuery(queries[int(listed[alike.argmin()])], "the methods differ most here"))
+    return [*picked, SelectedQuery(queries[int(listed[_find_middle(alike, sizes)])], "a typical query")]
+
+
 def _build_queries(inputs: ReportInputs) -> list[Block]:
     blocks: list[Block] = []
-    for n, chosen in enumerate(select_queries(inputs), 1):
-        blocks += _build_query(inputs, chosen, n)
-    return blocks
-
-
-def _build_query(inputs: ReportInputs, chosen: SelectedQuery, number: int) -> list[Block]:
-    order = _choose_methods(inputs, chosen)
-    results = {n: inputs.results[n] for n in order}
-    chart = rank_heatmap(inputs.preferences, chosen.query, results, inputs.request.labels)
-    name = re.sub(r"[^A-Za-z0-9]+", "-", str(chosen.query)).strip("-")[:40]
-    caption = f"Query {chosen.query}: {chosen.why}. {_format_figures(inputs, chosen, order)}"
-    figure = Figure(f"query-{number}-{name}".rstrip("-"), chart, caption.strip())
-    return [figure, *_explain_first_place(inputs, chosen)]
-
-
-def _choose_methods(inputs: ReportInputs, chosen: SelectedQuery) -> list[str]:
-    """The best method and those that differ most from it on this query."""
     best, names = inputs.best_method, inputs.leading_methods or list(inputs.results)
-    apart = dict.fromkeys(names, 0.0)
-    if inputs.comparison is not None and inputs.has_judged_items:
-        metric = inputs.comparison.metrics[0]
-        code = inputs.comparison.evaluations[best].queries.code_of(chosen.query)
-        if code is not None:
-            value = {n: float(inputs.comparison.evaluations[n][metric][code]) for n in names}
-            apart = {n: abs(v - value[best]) if v == v else 0.0 for n, v in value.items()}
-    return [best, *sorted((n for n in names if n != best), key=lambda n: -round(apart[n], 9))][:COLUMNS]
-
-
-def _format_figures(inputs: ReportInputs, chosen: SelectedQuery, order: list[str]) -> str:
-    c = inputs.comparison
-    if c is None or not inputs.has_judged_items:
-        return ""
-    metric = c.metrics[0]
-    code = c.evaluations[order[0]].queries.code_of(chosen.query)
-    if code is None:
-        return "It has no labels."
-    figures = ", ".join(f"{n} {format_decimal(float(c.evaluations[n][metric][code]))}" for n in order)
-    return f"{metric}: {figures}."
+    c = inputs.comparison if inputs.has_judged_items else None
+    for number, chosen in enumerate(_select_queries(inputs), 1):
+        values: dict[str, float] = {}
+        code = None if c is None else c.evaluations[best].queries.code_of(chosen.query)
+        if c is not None and code is not None:
+            values = {n: float(c.evaluations[n][c.metrics[0]][code]) for n in names}
+        # the best method and those that differ most from it on this query
+        apart = {n: abs(v - values[best]) if v == v else 0.0 for n, v in values.items()}
+        others = sorted((n for n in names if n != best), key=lambda n: -round(apart.get(n, 0.0), 9))
+        order = [best, *others][:COLUMNS]
+        results = {n: inputs.results[n] for n in order}
+        chart = rank_heatmap(inputs.preferences, chosen.query, results, inputs.request.labels)
+        caption = f"Query {chosen.query}: {chosen.why}."
+        if c is not None and code is None:
+            caption += " It has no labels."
+        elif c is not None:
+            caption += f" {c.metrics[0]}: {', '.join(f'{n} {format_decimal(values[n])}' for n in order)}."
+        name = re.sub(r"[^A-Za-z0-9]+", "-", str(chosen.query)).strip("-")[:40]
+        blocks.append(Figure(f"query-{number}-{name}".rstrip("-"), chart, caption))
+        blocks += _explain_first_place(inputs, chosen)
+    return blocks
 
 
 def _explain_first_place(inputs: ReportInputs, chosen: SelectedQuery) -> list[Block]:
@@ -182,22 +240,17 @@ def _build_weights(inputs: ReportInputs) -> list[Block]:
             "Weights of a conditional random field (crf) trained for this figure only, once on each half of the "
             "labeled queries: patterns that appear in both halves are unlikely to be chance."
         )
-    readings = [_describe_readings(name, model) for name, model in inputs.weighers.items()]
-    return [Figure("weights", weight_matrix(inputs.weighers), caption), *filter(None, readings)]
-
-
-def _describe_readings(name: str, model: Any) -> str:
     from podium.methods.learned.crf import CrfAggregator
 
-    if not isinstance(model, CrfAggregator):
-        return ""
-    by_reading: dict[str, list[str]] = {}
-    for row in sorted(model.expert_weights(), key=lambda r: -r.share):
-        by_reading.setdefault(row.reading, []).append(str(row.expert))
-    readings = "; ".join(
-        f"{reading}: {', '.join(who[:12])}{' ...' * (len(who) > 12)}" for reading, who in by_reading.items()
-    )
-    return f"{name}: {readings}."
+    blocks: list[Block] = [Figure("weights", weight_matrix(inputs.weighers), caption)]
+    for name, model in inputs.weighers.items():
+        if isinstance(model, CrfAggregator):
+            experts: dict[str, list[str]] = {}
+            for row in sorted(model.expert_weights(), key=lambda r: -r.share):
+                experts.setdefault(row.reading, []).append(str(row.expert))
+            readings = (f"{word}: {', '.join(e[:12])}{' ...' * (len(e) > 12)}" for word, e in experts.items())
+            blocks.append(f"{name}: {'; '.join(readings)}.")
+    return blocks
 
 
 def _build_experts(inputs: ReportInputs) -> list[Block]:

@@ -119,7 +119,11 @@ def _describe_by_votes(inputs: ReportInputs) -> list[str]:
 
 
 def _describe_without_labels(inputs: ReportInputs) -> list[str]:
-    why = _explain_no_figures(inputs)
+    why = "The labels do not cover these results"
+    if inputs.request.labels is None:
+        why = "There are no labels"
+    elif inputs.held_out is not None and inputs.held_out.left_out and not inputs.measured_methods:
+        why = "The labels are the ones that the models were fitted on"
     if inputs.crowd is not None:
         return [f"{why}, so the annotators are compared with each other: {inputs.crowd.lines[0]}.",
                 f"Use {inputs.best_method}; annotators to check are listed below."]  # fmt: skip
@@ -133,12 +137,3 @@ def _describe_without_labels(inputs: ReportInputs) -> list[str]:
         return [*sentences, f"{little}; use {inputs.best_method}."]
     return [*sentences, f"The choice matters: {names} differ (mean RBO {alike:.2f}); judge some queries, "
             "starting with those where they differ most."]  # fmt: skip
-
-
-def _explain_no_figures(inputs: ReportInputs) -> str:
-    """Why labels cannot rank the methods."""
-    if inputs.request.labels is None:
-        return "There are no labels"
-    if inputs.held_out is not None and inputs.held_out.left_out and not inputs.measured_methods:
-        return "The labels are the ones that the models were fitted on"
-    return "The labels do not cover these results"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from podium.scale.batch import BatchFunction, batch_function
     from podium.scale.labeled_queries import TunedMethod, labelled, trials, tune
     from podium.scale.regrouping import regroup
-    from podium.scale.shard_analysis import experts, leaderboard, votes
+    from podium.scale.shard_counts import experts, leaderboard, votes
     from podium.scale.shard_run import Summary, apply
 
 __all__ = [
@@ -32,7 +32,7 @@ _MODULES = {
     "batch": ("BatchFunction", "batch_function"),
     "labeled_queries": ("TunedMethod", "labelled", "trials", "tune"),
     "regrouping": ("regroup",),
-    "shard_analysis": ("experts", "leaderboard", "votes"),
+    "shard_counts": ("experts", "leaderboard", "votes"),
     "shard_run": ("Summary", "apply"),
 }
 

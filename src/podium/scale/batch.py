@@ -18,11 +18,9 @@ from podium.core.optional import require_module
 from podium.data.ids import Ids
 from podium.methods.base import Aggregator, make
 from podium.scale import result_tables
-from podium.scale.arrow_arrays import to_single_array, to_table
-from podium.scale.arrow_schema import normalize_columns
-from podium.scale.list_columns import rank_columns
+from podium.scale.arrow_schema import normalize_columns, to_single_array, to_table
 from podium.scale.query_batches import ARROW, ROWS, iterate_query_batches
-from podium.scale.table_preferences import build_preferences, find_weighted_experts
+from podium.scale.table_preferences import build_preferences, find_weighted_experts, rank_columns
 
 if TYPE_CHECKING:
     from podium.data.building.validate import Duplicates
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.preferences import Preferences, Unlisted
     from podium.kernels.dispatch import I8
-
-__all__ = ["BatchFunction", "batch_function"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +86,6 @@ class BatchFunction:
         It takes one argument; Spark counts named arguments, including `self`, and would pass a key as well.
         """
         pa = require_module("pyarrow")
-
         (batch,) = batches
         if isinstance(batch, pa.Table):
             return self._rank_table(batch)

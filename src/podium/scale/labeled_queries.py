@@ -22,24 +22,22 @@ from podium.evaluate.evaluation import evaluate
 from podium.evaluate.tuning import tune as tune_in_memory
 from podium.learning.training_shards import SharedLabels
 from podium.methods.base import Aggregator, make
-from podium.scale.arrow_arrays import to_arrow, to_table
 from podium.scale.arrow_schema import (
     decode_dictionaries,
     find_run_starts,
     normalize_columns,
     select_column_names,
     take_run_values,
+    to_arrow,
+    to_table,
 )
 from podium.scale.batch import batch_function
 from podium.scale.engines import find_engine
-from podium.scale.parquet_options import read_unlisted
 from podium.scale.query_overlap import shared_query_error
-from podium.scale.shard_reading import check_parquet_options, read_parquet, read_text
+from podium.scale.shard_reading import check_parquet_options, read_parquet, read_text, read_unlisted
 from podium.scale.shard_records import ShardRecord
 from podium.scale.table_preferences import add_experts, build_preferences, find_weighted_experts
 from podium.storage.shards import Paths, Shard, find_shards, is_parquet, to_absolute_paths
-
-__all__ = ["CandidateScore", "TunedMethod", "labelled", "trials", "tune"]
 
 
 def labelled(
@@ -99,32 +97,29 @@ class LabeledReader:
     def __call__(self, shard: Shard) -> LabeledPart:
         """The preferences on these queries; unreadable input becomes an error."""
         try:
-            read = self._read_parquet if is_parquet(shard.path) else self._read_text
-            return LabeledPart(shard.path, None, read(shard.path))
+            if is_parquet(shard.path):
+                return LabeledPart(shard.path, None, self._read_parquet(shard.path))
+            preferences = read_text(shard.path, self.format, self.options)
+            known = [q for q in preferences.queries.tolist() if q in self.queries]
+            return LabeledPart(shard.path, None, preferences.select(known) if known else None)
         except PodiumError as error:
             return LabeledPart(shard.path, ShardRecord.from_error(shard, error).error, None)
 
-    def _read_text(self, path: str) -> Preferences | None:
-        preferences = read_text(path, self.format, self.options)
-        known = [q for q in preferences.queries.tolist() if q in self.queries]
-        return preferences.select(known) if known else None
-
     def _read_parquet(self, path: str) -> Preferences | None:
         pa = require_module("pyarrow")
-
         schema, batches = read_parquet(path, names=select_column_names(self.options))
-        parts = [self._select_rows(normalize_columns(to_table(batch))) for batch in batches]
+        parts = []
+        for batch in batches:
+            table = normalize_columns(to_table(batch))
+            starts = find_run_starts(table.column("query"))
+            ids = take_run_values(table.column("query"), starts).to_pylist()
+            wanted = np.array([i in self.queries for i in ids], np.bool_)
+            parts.append(table.filter(to_arrow(np.repeat(wanted, np.diff(starts)))))
         if not any(part.num_rows for part in parts):
             return None
         unlisted: Any = self.options.get("unlisted") or read_unlisted(schema) or "unknown"
         table = pa.concat_tables([decode_dictionaries(part) for part in parts])
         return build_preferences(table, unlisted, self.options.get("duplicates", "error"), None).preferences
-
-    def _select_rows(self, table: Any) -> Any:
-        starts = find_run_starts(table.column("query"))
-        ids = take_run_values(table.column("query"), starts).to_pylist()
-        wanted = np.array([i in self.queries for i in ids], np.bool_)
-        return table.filter(to_arrow(np.repeat(wanted, np.diff(starts))))
 
 
 # -- names of the last release ---------------------------------------------------------------------------------

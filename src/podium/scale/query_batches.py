@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.core.errors import InputError
 from podium.core.optional import require_module
-from podium.scale.arrow_arrays import to_table
 from podium.scale.arrow_schema import (
     decode_dictionaries,
     find_run_starts,
@@ -16,16 +15,13 @@ from podium.scale.arrow_schema import (
     resolve_columns,
     take_run_values,
     to_plain_type,
+    to_table,
 )
 
 if TYPE_CHECKING:
     from podium.kernels.dispatch import I8
 
-__all__ = ["ARROW", "ROWS", "QueryBatch", "iterate_query_batches"]
-
 ROWS = 1 << 20  # rows per step: enough to hide the cost of a step, few enough for CPU caches
-
-
 ARROW = "give a pyarrow table, a record batch or an iterator of them (Ray: batch_format='pyarrow')"
 
 
@@ -43,7 +39,6 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
     Memory is bounded by `rows`, one batch and the largest query, plus one id per query seen.
     """
     pa = require_module("pyarrow")
-
     held: list[Any] = []  # its last query may continue in the next batch
     kinds: dict[str, Any] = {}
     seen: set[Any] = set()
@@ -52,7 +47,14 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
             raise InputError(f"one of the batches is a {type(batch).__name__}", remedy=ARROW)
         part = normalize_columns(to_table(batch) if isinstance(batch, pa.RecordBatch) else batch)
         resolve_columns(part.schema)
-        kinds = _check_same_types(part.schema, kinds)
+        before, kinds = kinds, {field.name: to_plain_type(field.type) for field in part.schema}
+        remedy = "cast them to one schema"
+        for name in kinds.keys() ^ before.keys() if before else ():
+            raise InputError(f"only some of the batches have a column {name!r}", remedy=remedy)
+        for name, old in before.items():
+            if old != kinds[name]:
+                text = f"the column {name!r} has type {old} in one batch and {kinds[name]} in another"
+                raise InputError(text, remedy=remedy)
         if not part.num_rows:
             continue
         if held and 2 * part.num_rows >= rows:
@@ -71,20 +73,6 @@ def iterate_query_batches(batches: Iterable[Any], rows: int = ROWS) -> Iterator[
             held = [table.slice(cut)]
     if held:
         yield _pass_new_queries(_concat_parts(held), seen)
-
-
-def _check_same_types(schema: Any, before: dict[str, Any]) -> dict[str, Any]:
-    """Columns and their types, which must equal those of earlier batches."""
-    kinds = {field.name: to_plain_type(field.type) for field in schema}
-    for name in kinds.keys() ^ before.keys() if before else ():
-        raise InputError(f"only some of the batches have a column {name!r}", remedy="cast them to one schema")
-    for name, kind in kinds.items():
-        if before and before[name] != kind:
-            raise InputError(
-                f"the column {name!r} has type {before[name]} in one batch and {kind} in another",
-                remedy="cast them to one schema",
-            )
-    return kinds
 
 
 def _count_continued_rows(before: Any, part: Any) -> int:
@@ -119,21 +107,16 @@ def _iterate_window_sizes(rows: int) -> Iterator[int]:
 def _concat_parts(parts: list[Any]) -> Any:
     """Parts as one contiguous table."""
     pa = require_module("pyarrow")
-
     parts = [p for p in parts if p.num_rows]
     if len(parts) == 1:
         return parts[0].combine_chunks()
     costly = _find_costly_dictionaries(parts)
     names = parts[0].column_names
-    table = pa.concat_tables([_to_nullable(decode_dictionaries(p.select(names), costly)) for p in parts])
+    tables = [decode_dictionaries(p.select(names), costly) for p in parts]
+    # some batches may declare a column as not nullable and others not
+    kinds = [pa.schema([f.with_nullable(True).remove_metadata() for f in t.schema]) for t in tables]
+    table = pa.concat_tables([t.cast(kind) for t, kind in zip(tables, kinds, strict=True)])
     return table.unify_dictionaries().combine_chunks()
-
-
-def _to_nullable(table: Any) -> Any:
-    """The parts with equal nullability: some batches may declare a column as not nullable and others not."""
-    pa = require_module("pyarrow")
-
-    return table.cast(pa.schema([f.with_nullable(True).remove_metadata() for f in table.schema]))
 
 
 def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
@@ -141,7 +124,6 @@ def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
     merging them would cost more, or some part is already decoded.
     """
     pa = require_module("pyarrow")
-
     costly_columns, rows = set(), sum(p.num_rows for p in parts)
     for name in parts[0].column_names:
         there = [p.column(name) for p in parts if name in p.column_names]

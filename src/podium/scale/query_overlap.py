@@ -9,13 +9,11 @@ import numpy as np
 
 from podium.core.errors import InputError
 from podium.core.optional import require_module
-from podium.scale.arrow_arrays import to_numpy
+from podium.scale.arrow_schema import to_numpy
 from podium.scale.shard_reading import find_column_chunk, iterate_queries, translate_arrow_errors
 
 if TYPE_CHECKING:
     from podium.kernels.dispatch import I8
-
-__all__ = ["check_query_overlap", "shared_query_error"]
 
 
 def check_query_overlap(
@@ -27,10 +25,27 @@ def check_query_overlap(
     twelve bytes per query are kept. `shown` are the paths for messages.
     """
     several = _find_overlap_candidates(paths, (names or {}).get("query", "query"))
-    overlap = _find_shared_query(several, names)
-    if overlap is not None:
-        query, first, second = overlap
-        raise shared_query_error(query, *((shown or {}).get(p, p) for p in (first, second)))
+    keys: list[I8] = []
+    owner: list[Any] = []
+    for at, path in enumerate(several):
+        try:
+            parts = [_compute_query_keys(ids) for ids in iterate_queries(path, names)]
+        except InputError:
+            continue
+        keys.append(np.unique(np.concatenate([np.zeros(0, np.int64), *parts])))
+        owner.append(np.full(len(keys[-1]), at, np.int32))
+    if not keys:
+        return
+    every, whose = np.concatenate(keys), np.concatenate(owner)
+    order = np.argsort(every, kind="stable")
+    every, whose = every[order], whose[order]
+    for at in np.flatnonzero(every[1:] == every[:-1]).tolist():
+        first, second = several[whose[at]], several[whose[at + 1]]
+        # equal keys of texts may be hash collisions
+        both = _read_query_ids(first, names) & _read_query_ids(second, names)
+        if both:
+            query = min(both, key=str)
+            raise shared_query_error(query, *((shown or {}).get(p, p) for p in (first, second)))
 
 
 def shared_query_error(query: Any, first: str, second: str) -> InputError:
@@ -59,7 +74,6 @@ def _find_overlap_candidates(paths: Sequence[str], column: str) -> list[str]:
 def _read_query_range(path: str, column: str) -> tuple[Any, ...] | None:
     """Smallest and largest query of a file, () without such statistics, None if it has no rows."""
     pq = require_module("pyarrow.parquet")
-
     try:
         with translate_arrow_errors(path):
             about = pq.read_metadata(path)
@@ -75,41 +89,10 @@ def _read_query_range(path: str, column: str) -> tuple[Any, ...] | None:
     return min(s.min for s in statistics), max(s.max for s in statistics)
 
 
-def _find_shared_query(paths: Sequence[str], names: Mapping[str, str] | None) -> tuple[Any, str, str] | None:
-    """A query that is in two shards, and these shards; None if there is none."""
-    keys: list[I8] = []
-    owner: list[Any] = []
-    for at, path in enumerate(paths):
-        try:
-            mine = np.unique(
-                np.concatenate(
-                    [np.zeros(0, np.int64), *map(_compute_query_keys, iterate_queries(path, names))]
-                )
-            )
-        except InputError:
-            continue
-        keys.append(mine)
-        owner.append(np.full(len(mine), at, np.int32))
-    if not keys:
-        return None
-    every, whose = np.concatenate(keys), np.concatenate(owner)
-    order = np.argsort(every, kind="stable")
-    every, whose = every[order], whose[order]
-    for at in np.flatnonzero(every[1:] == every[:-1]).tolist():
-        first, second = paths[whose[at]], paths[whose[at + 1]]
-        both = _read_query_ids(first, names) & _read_query_ids(
-            second, names
-        )  # equal keys of texts may be hash collisions
-        if both:
-            return min(both, key=str), first, second
-    return None
-
-
 def _compute_query_keys(ids: Any) -> I8:
     """Integers unchanged, texts as 64-bit hashes."""
     pa = require_module("pyarrow")
     xxhash = require_module("xxhash")
-
     if pa.types.is_integer(ids.type) and not ids.null_count:
         return to_numpy(ids).astype(np.int64)
     texts = (xxhash.xxh3_64_intdigest(str(i).encode()) for i in ids.to_pylist())

@@ -19,24 +19,29 @@ import numpy as np
 
 from podium.core.errors import InputError, Option, ParameterError
 from podium.core.optional import require_module
-from podium.scale.arrow_arrays import to_arrow, to_table
 from podium.scale.arrow_schema import (
     find_run_starts,
     normalize_columns,
     resolve_columns,
     select_column_names,
     take_run_values,
+    to_arrow,
     to_plain_type,
+    to_table,
 )
-from podium.scale.parquet_options import UNLISTED, build_writer_options, declare_required, read_unlisted
-from podium.scale.shard_reading import read_parquet, read_text
+from podium.scale.shard_reading import (
+    UNLISTED,
+    build_writer_options,
+    declare_required,
+    read_parquet,
+    read_text,
+    read_unlisted,
+)
 from podium.scale.shard_records import RECORDS
 from podium.storage.digests import digest_file
 from podium.storage.files import read_json, write_json
 from podium.storage.shards import Paths, Shard, find_shards, is_parquet
 from podium.storage.temporary_files import TemporaryFile, hold_lock, is_locked
-
-__all__ = ["regroup"]
 
 SHARE = 32 << 20  # bytes of input per shard
 MOST = 500  # files open at once
@@ -97,7 +102,6 @@ def _iterate_tables(
     """The rows of a shard, and its interpretation of unlisted items."""
     if is_parquet(shard.path):
         pq = require_module("pyarrow.parquet")
-
         names = select_column_names(options)
         keep = [n for n in pq.read_schema(shard.path).names if n not in names.values()]
         schema, batches = read_parquet(shard.path, keep, names=names)
@@ -118,7 +122,6 @@ def _distribute_rows(
     """Write each row to the file of its query; returns the interpretation of unlisted items."""
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     schema, declared = None, None
     with contextlib.ExitStack() as stack:
         writers: list[Any] = []
@@ -133,35 +136,26 @@ def _distribute_rows(
                     )
                 declared = declared or unlisted
                 if schema is None:
-                    schema = pa.schema([pa.field(f.name, _to_written_type(f.type)) for f in table.schema])
+                    plain = [(f.name, to_plain_type(f.type)) for f in table.schema]
+                    large = pa.types.is_large_string
+                    schema = pa.schema([(name, pa.string() if large(kind) else kind) for name, kind in plain])
                     files = [scratch / f"{k}.parquet" for k in range(count)]
                     writers = [
                         stack.enter_context(pq.ParquetWriter(f, schema, compression="lz4")) for f in files
                     ]
-                for k, part in _split_by_query(_cast_table(table, schema, shard), count):
+                try:
+                    table = table.select(schema.names).cast(schema)
+                except (KeyError, ValueError, pa.ArrowException) as error:
+                    raise InputError(
+                        f"its columns do not match those of the first file: {error}"[:300],
+                        source=shard.path,
+                        remedy="give files with the same columns of the same types",
+                    ) from None
+                for k, part in _split_by_query(table, count):
                     writers[k].write_table(part)
     if schema is None:
         raise InputError("none of the files has rows", remedy="give files with rows")
     return declared
-
-
-def _to_written_type(kind: Any) -> Any:
-    pa = require_module("pyarrow")
-
-    kind = to_plain_type(kind)
-    return pa.string() if pa.types.is_large_string(kind) else kind
-
-
-def _cast_table(table: Any, schema: Any, shard: Shard) -> Any:
-    pa = require_module("pyarrow")
-
-    try:
-        return table.select(schema.names).cast(schema)
-    except (KeyError, ValueError, pa.ArrowException) as error:
-        raise InputError(
-            f"its columns do not match those of the first file: {error}"[:300], source=shard.path,
-            remedy="give files with the same columns of the same types",
-        ) from None  # fmt: skip
 
 
 def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
@@ -179,7 +173,6 @@ def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
 def _write_sorted(raw: Path, target: Path, unlisted: str | None) -> None:
     """Sort one file in the order that the fast path needs, and publish it."""
     pq = require_module("pyarrow.parquet")
-
     table = pq.read_table(raw, use_threads=False)
     names = table.column_names
     keys = ("query", "expert", "rank", *(() if "rank" in names else ("score",)), "item", "winner", "loser")

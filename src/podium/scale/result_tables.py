@@ -9,32 +9,35 @@ import numpy as np
 
 from podium.core.errors import InputError
 from podium.core.optional import require_module
-from podium.scale.arrow_arrays import to_arrow, to_numpy, to_single_array
-from podium.scale.arrow_schema import resolve_columns, to_plain_type
+from podium.core.params import suggest_names
+from podium.scale.arrow_schema import resolve_columns, to_arrow, to_numpy, to_plain_type, to_single_array
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
-    from podium.data.ids import Ids
     from podium.kernels.dispatch import I8
-    from podium.scale.list_columns import RankedTable
-    from podium.scale.table_preferences import TablePreferences
-
-__all__ = ["build_result_schema", "derive_result_schema", "from_consensus", "from_ranked_table"]
+    from podium.scale.table_preferences import RankedTable, TablePreferences
 
 
 def derive_result_schema(given: Any, keep: Sequence[str]) -> Any:
     """The schema of the results for batches of a schema."""
     pa = require_module("pyarrow")
-
     item = "winner" if "winner" in resolve_columns(given) else "item"
-    kept = [pa.field(name, to_plain_type(_find_kept_field(given, name).type)) for name in keep]
+    kept = []
+    for name in keep:
+        if name not in given.names:
+            remedy = suggest_names(name, given.names)
+            raise InputError(f"the batch has no column {name!r} to keep", remedy=remedy)
+        kind = given.field(name).type
+        if pa.types.is_nested(kind):
+            remedy = "keep columns of plain values"
+            raise InputError(f"the column {name!r} to keep has type {kind}", remedy=remedy)
+        kept.append(pa.field(name, to_plain_type(kind)))
     return pa.schema([*build_result_schema(given.field("query").type, given.field(item).type), *kept])
 
 
 def build_result_schema(query: Any, item: Any) -> Any:
     """The schema of results for ids of these types; no column is nullable."""
     pa = require_module("pyarrow")
-
     kinds = {
         "query": to_plain_type(query),
         "item": to_plain_type(item),
@@ -64,7 +67,10 @@ def from_consensus(
     if read.item_row is None or rows is None:
         frame = consensus.to_frame(top=top)
         query, item = (frame.column(name).cast(schema.field(name).type) for name in ("query", "item"))
-        rows = _find_query_rows(table.column("query"), index.queries) if keep else sizes
+        first_row: dict[Any, int] = {}
+        for row, value in enumerate(table.column("query").to_pylist() if keep else ()):
+            first_row.setdefault(value, row)
+        rows = np.array([first_row[q] for q in index.queries.tolist()], np.int64) if keep else sizes
     else:
         query = _repeat_by_query(table.column("query"), rows, sizes, schema.field("query").type)
         integers = index.items.integers
@@ -79,7 +85,6 @@ def from_consensus(
 def from_ranked_table(ranked: RankedTable, table: Any, schema: Any, keep: tuple[str, ...]) -> Any:
     """The results computed without preferences."""
     pa = require_module("pyarrow")
-
     results, rows = ranked
     query = _repeat_by_query(table.column("query"), rows, results.counts, schema.field("query").type)
     item, flat = to_arrow(results.item), to_single_array(table.column("item"))
@@ -100,10 +105,18 @@ def _build_table(
 ) -> Any:
     """Results with the kept columns, which have the values of one row per query (`queries`: rows, counts)."""
     pa = require_module("pyarrow")
-
+    pc = require_module("pyarrow.compute")
     kept = []
     for name in keep:
-        _check_constant(table, name)
+        pairs = pa.table({n: to_single_array(table.column(n)) for n in ("query", name)})
+        grouped = pairs.group_by("query").aggregate([(name, "count_distinct", pc.CountOptions(mode="all"))])
+        several = pc.greater(grouped.column(f"{name}_count_distinct"), 1)
+        if pc.any(several).as_py():
+            query = grouped.column("query").filter(several)[0].as_py()
+            raise InputError(
+                f"query {query!r} has several values of {name!r}",
+                remedy="a kept column must have one value per query",
+            )
         kept.append(_repeat_by_query(table.column(name), *queries, schema.field(name).type))
     return pa.Table.from_arrays([*ids, *map(to_arrow, numbers), *kept], schema=schema)
 
@@ -116,51 +129,8 @@ def _repeat_by_query(column: Any, rows: I8, counts: I8, kind: Any) -> Any:
 def _take_rows(column: Any, rows: I8, kind: Any) -> Any:
     """Values of rows, as an array of the given type."""
     pa = require_module("pyarrow")
-
     flat = to_single_array(column)
     if pa.types.is_integer(flat.type) and not flat.null_count:
         return to_arrow(to_numpy(flat)[rows]).cast(kind)
     taken = flat.take(to_arrow(rows))
     return taken if taken.type == kind else taken.cast(kind)
-
-
-def _find_query_rows(column: Any, queries: Ids) -> I8:
-    """One row per query."""
-    ids = column.to_pylist()
-    where = {value: row for row, value in zip(range(len(ids) - 1, -1, -1), reversed(ids), strict=True)}
-    return np.array([where[q] for q in queries.tolist()], np.int64)
-
-
-def _find_kept_field(schema: Any, name: str) -> Any:
-    pa = require_module("pyarrow")
-
-    from podium.core.params import suggest_names
-
-    if name not in schema.names:
-        raise InputError(
-            f"the batch has no column {name!r} to keep", remedy=suggest_names(name, schema.names)
-        )
-    field = schema.field(name)
-    if pa.types.is_nested(field.type):
-        raise InputError(
-            f"the column {name!r} to keep has type {field.type}", remedy="keep columns of plain values"
-        )
-    return field
-
-
-def _check_constant(table: Any, name: str) -> None:
-    """Check that a kept column has one value per query."""
-    pa = require_module("pyarrow")
-    pc = require_module("pyarrow.compute")
-
-    pairs = pa.table(
-        {"query": to_single_array(table.column("query")), name: to_single_array(table.column(name))}
-    )
-    grouped = pairs.group_by("query").aggregate([(name, "count_distinct", pc.CountOptions(mode="all"))])
-    several = pc.greater(grouped.column(f"{name}_count_distinct"), 1)
-    if pc.any(several).as_py():
-        query = grouped.column("query").filter(several)[0].as_py()
-        raise InputError(
-            f"query {query!r} has several values of {name!r}",
-            remedy="a kept column must have one value per query",
-        )

@@ -1,4 +1,4 @@
-"""Fitting on many shards: additive counts per shard, cached so that only new shards are counted.
+"""Leaderboards and expert statistics of many shards: additive counts, cached so that only new shards are counted.
 
 The counts of a shard are stored with a hash of its bytes. They are integers or sums rounded once per shard,
 and they are added in the order of shard names: any engine and number of workers gives the same bits.
@@ -6,32 +6,37 @@ and they are added in the order of shard names: any engine and number of workers
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from podium.analysis.leaderboard.tally import Tally
-from podium.core.errors import InputError, PodiumError
+from podium.core.errors import InputError, ModelFileError, PodiumError
 from podium.core.version import __version__
 from podium.data.ids import Id, Ids, code_ids
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.sparse_rows import SparseRows
-from podium.scale.arrow_arrays import to_table
+from podium.scale.arrow_schema import to_table
+from podium.scale.engines import find_engine
 from podium.scale.query_batches import ROWS, iterate_query_batches
+from podium.scale.query_overlap import check_query_overlap
 from podium.scale.shard_reading import read_parquet, read_text
-from podium.scale.shard_records import ShardRecord
+from podium.scale.shard_records import ShardRecord, raise_shard_errors
 from podium.scale.table_preferences import build_preferences
 from podium.storage.array_files import PreparedArrays
 from podium.storage.digests import digest_file, digest_values
 from podium.storage.folder_cache import ArrayCache
-from podium.storage.shards import Shard, is_parquet
+from podium.storage.shards import Paths, Shard, find_shards, is_parquet, to_absolute_paths
 
-__all__ = ["CountJob", "ExpertCounter", "ExpertStatistics", "VoteCounter", "merge_counts"]
+if TYPE_CHECKING:
+    from podium.analysis.leaderboard import Leaderboard
 
 LAYOUT = 4
 
@@ -80,15 +85,10 @@ class ExpertStatistics:
         """One row of statistics per expert."""
         columns = (self.experts.tolist(), self.lists.tolist(), self.rows.tolist(), self.alone.tolist())
         return {
-            e: {
-                "lists": n,
-                "rows": r,
-                "mean length": r / max(n, 1),
-                "alone": a / max(r, 1),
-                "answered": n / self.queries,
-            }
+            e: {"lists": n, "rows": r, "mean length": r / max(n, 1), "alone": a / max(r, 1),
+                "answered": n / self.queries}
             for e, n, r, a in zip(*columns, strict=True)
-        }
+        }  # fmt: skip
 
     def __add__(self, other: ExpertStatistics) -> ExpertStatistics:
         both = code_ids(self.experts.tolist() + other.experts.tolist(), "expert").with_sorted_ids()
@@ -120,9 +120,6 @@ class ExpertCounter:
         shared = answers.multiply_columns().astype(np.int64)
         count = np.bincount(lists.expert, minlength=n)
         return ExpertStatistics(preferences.experts, len(preferences), count, rows, alone, shared)
-
-
-NAME = "counts"  # in the files that hold the counts of a shard
 
 
 # -- one shard -----------------------------------------------------------------------------------------------
@@ -158,22 +155,20 @@ class CountJob:
         return CountCache(Path(self.folder))
 
     def _count_shard(self, shard: Shard) -> PreparedArrays:
+        parts: Iterable[Preferences]
+        if is_parquet(shard.path):
+            schema, batches = read_parquet(shard.path, rows=self.rows)
+            together = self.kind.whole or "winner" not in schema.names
+            whole = (piece.table for piece in iterate_query_batches(batches, self.rows))
+            tables = (t for t in (whole if together else map(to_table, batches)) if t.num_rows)
+            parts = (build_preferences(t, "unknown", "error", None).preferences for t in tables)
+        else:
+            parts = [read_text(shard.path, None, {})]
         total = None
-        for preferences in self._iterate_preferences(shard):
+        for preferences in parts:
             part = self.kind.count_part(preferences)
             total = part if total is None else total + part
         return PreparedArrays({}, {}) if total is None else _to_arrays(total)
-
-    def _iterate_preferences(self, shard: Shard) -> Iterator[Preferences]:
-        if not is_parquet(shard.path):
-            yield read_text(shard.path, None, {})
-            return
-        schema, batches = read_parquet(shard.path, rows=self.rows)
-        together = self.kind.whole or "winner" not in schema.names
-        whole = (piece.table for piece in iterate_query_batches(batches, self.rows))
-        for table in whole if together else map(to_table, batches):
-            if table.num_rows:
-                yield build_preferences(table, "unknown", "error", None).preferences
 
 
 def merge_counts(count: CountJob, names: Sequence[str]) -> Any:
@@ -212,3 +207,69 @@ def _from_arrays(kept: PreparedArrays, counts: type) -> Any:
         ids = name.startswith("ids ")
         values[name.removeprefix("ids ")] = Ids(json.loads(array.tobytes())) if ids else array.copy()
     return counts(**values)
+
+
+def votes(inputs: Paths, folder: str | os.PathLike[str], *, by_query: bool = False, **how: Any) -> Tally:
+    """All votes in the shards combined; `folder` caches the counts, so that only new shards are counted.
+
+    `how`: engine, address, workers.
+    """
+    tally: Tally | None = _count_shards(VoteCounter(by_query), inputs, folder, **how)
+    if tally is None:
+        raise InputError("no shard has votes", remedy="a leaderboard needs lists or comparisons")
+    return tally
+
+
+def leaderboard(
+    inputs: Paths,
+    folder: str | os.PathLike[str],
+    *,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    **settings: Any,
+) -> Leaderboard:
+    """The leaderboard of all votes in the shards (`settings`: see `podium.analysis.leaderboard.leaderboard`).
+
+    If shards were added since the last run, only those are counted, and the fit starts from the last scores.
+    """
+    from podium.analysis import leaderboard as boards
+    from podium.analysis.leaderboard import board_file
+
+    by_query = settings.get("over") == "queries"
+    tally = votes(inputs, folder, by_query=by_query, engine=engine, address=address, workers=workers)
+    kept = os.path.join(os.fspath(folder), "board.podium")
+    start = None
+    with contextlib.suppress(ModelFileError, OSError):  # missing or damaged: the fit starts from scratch
+        old, scores, _ = board_file.read(kept)
+        start = dict(zip(old.items.tolist(), scores, strict=True))
+    board = boards.leaderboard(tally, start=start, **settings)
+    boards.save(board, kept, overwrite=True)
+    return board
+
+
+def experts(inputs: Paths, folder: str | os.PathLike[str], **how: Any) -> ExpertStatistics:
+    """Items that experts list, that only one expert lists, and that two share, counted over all shards."""
+    statistics: ExpertStatistics | None = _count_shards(ExpertCounter(), inputs, folder, **how)
+    if statistics is None:
+        raise InputError("no shard has lists", remedy="give shards of lists")
+    return statistics
+
+
+def _count_shards(
+    kind: ShardCounter,
+    inputs: Paths,
+    folder: str | os.PathLike[str],
+    *,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+) -> Any:
+    """The sum over all shards; None if all are empty."""
+    work = find_engine(engine)
+    shards = to_absolute_paths(find_shards(inputs))
+    if kind.whole:
+        check_query_overlap([s.path for s in shards if is_parquet(s.path)])
+    count = CountJob(kind, os.path.abspath(os.fspath(folder)))
+    raise_shard_errors(list(work(count, shards, workers=workers, address=address)))
+    return merge_counts(count, [s.name for s in shards])

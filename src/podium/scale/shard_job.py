@@ -16,13 +16,18 @@ from typing import TYPE_CHECKING, Any
 from podium.core.errors import InputError, ParameterError, PodiumError
 from podium.core.optional import require_module
 from podium.core.version import __version__
-from podium.scale.arrow_arrays import to_numpy
-from podium.scale.arrow_schema import select_column_names
+from podium.scale.arrow_schema import select_column_names, to_numpy
 from podium.scale.batch import BatchFunction
-from podium.scale.parquet_options import build_writer_options, read_unlisted
 from podium.scale.query_batches import ROWS
 from podium.scale.result_tables import build_result_schema
-from podium.scale.shard_reading import read_features, read_parquet, read_small_parquet, read_text
+from podium.scale.shard_reading import (
+    build_writer_options,
+    read_features,
+    read_parquet,
+    read_small_parquet,
+    read_text,
+    read_unlisted,
+)
 from podium.scale.shard_records import ShardRecord
 from podium.scale.table_preferences import add_experts
 from podium.storage.digests import digest_file, digest_values
@@ -33,11 +38,10 @@ if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.preferences import Preferences
 
-__all__ = ["ShardJob"]
-
 LAYOUT = 2  # version of the result layout; part of each key
 MOST_PARTITIONS = 1000  # files per shard
 ROW_GROUP = 1 << 18  # results per write
+EMPTY = "__HIVE_DEFAULT_PARTITION__"  # the folder of missing values
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,6 @@ class ShardJob:
     def __call__(self, shard: Shard) -> ShardRecord:
         """Run the job unless it is up to date; unreadable input becomes an error in the record."""
         pa = require_module("pyarrow")
-
         begin = time.perf_counter()
         try:
             data = read_small_parquet(shard.path)
@@ -63,8 +66,17 @@ class ShardJob:
             old = ShardRecord.load(self.out, shard.name)
             if old is not None and old.key == key and old.has_all_results(self.out):
                 return replace(old, fresh=False)
-            done = self._write_results(shard, data, key, old)
-            done = replace(done, seconds=round(time.perf_counter() - begin, 3))
+            rows: list[int] = []
+            with _ResultFiles(self, shard) as results:
+                for table in self._rank_shard(shard, data, rows):
+                    results.add_table(table)
+                files = results.publish_files()
+            for name, _ in old.files if old is not None else ():
+                if name not in {n for n, _ in files}:
+                    Path(self.out, name).unlink(missing_ok=True)
+            counts = sum(rows), results.queries, results.rows
+            seconds = round(time.perf_counter() - begin, 3)
+            done = ShardRecord(shard.name, key, shard.path, *counts, seconds, files)
         except (PodiumError, pa.ArrowException, OSError) as error:
             return ShardRecord.from_error(shard, error)
         done.save(self.out)
@@ -77,17 +89,6 @@ class ShardJob:
         return digest_values(
             [LAYOUT, __version__, content, self.function.fingerprint, options, self.compression]
         )
-
-    def _write_results(self, shard: Shard, data: Any, key: str, old: ShardRecord | None) -> ShardRecord:
-        rows: list[int] = []
-        with _ResultFiles(self, shard) as results:
-            for table in self._rank_shard(shard, data, rows):
-                results.add_table(table)
-            files = results.publish_files()
-        for name, _ in old.files if old is not None else ():
-            if name not in {n for n, _ in files}:
-                Path(self.out, name).unlink(missing_ok=True)
-        return ShardRecord(shard.name, key, shard.path, sum(rows), results.queries, results.rows, files=files)
 
     def _rank_shard(self, shard: Shard, data: Any, rows: list[int]) -> Iterator[Any]:
         """Tables of results, at least one; the numbers of rows read are added to `rows`."""
@@ -111,7 +112,6 @@ class ShardJob:
     def _rank_whole(self, shard: Shard, rows: list[int]) -> Any:
         """The results of a shard of text or of item features, which is read completely."""
         pa = require_module("pyarrow")
-
         if self.partition_by:
             raise ParameterError("partitions come from columns, which only Parquet shards of lists have")
         given: Preferences | Features | None
@@ -136,7 +136,6 @@ class _PartitionFile:
 
     def __init__(self, target: Path, schema: Any, compression: str) -> None:
         pq = require_module("pyarrow.parquet")
-
         target.parent.mkdir(parents=True, exist_ok=True)
         self._beside = TemporaryFile(target)
         options = build_writer_options(schema, compression)
@@ -146,7 +145,6 @@ class _PartitionFile:
     def write(self) -> None:
         """Write the collected tables as one row group."""
         pa = require_module("pyarrow")
-
         if self.waiting:
             self._writer.write_table(pa.concat_tables(self.waiting))
             self.waiting.clear()
@@ -187,7 +185,14 @@ class _ResultFiles:
         for folder, part in self._split_partitions(table):
             name = f"{folder}{self._shard.name}.parquet"
             if name not in self._open:
-                self._open[name] = self._open_file(name, part.schema)
+                if len(self._open) >= MOST_PARTITIONS:
+                    by = ", ".join(self._job.partition_by)
+                    raise InputError(
+                        f"{by} has more than {MOST_PARTITIONS} values in one shard",
+                        remedy="partition by a column with few values",
+                    )
+                target = Path(self._job.out, name)
+                self._open[name] = _PartitionFile(target, part.schema, self._job.compression)
             self._open[name].waiting.append(part)
         self._waiting += table.num_rows
         if self._waiting >= ROW_GROUP:
@@ -203,14 +208,6 @@ class _ResultFiles:
             del self._open[name]
         return tuple(done)
 
-    def _open_file(self, name: str, schema: Any) -> _PartitionFile:
-        if len(self._open) >= MOST_PARTITIONS:
-            raise InputError(
-                f"{', '.join(self._job.partition_by)} has more than {MOST_PARTITIONS} values in one shard",
-                remedy="partition by a column with few values",
-            )
-        return _PartitionFile(Path(self._job.out, name), schema, self._job.compression)
-
     def _split_partitions(self, table: Any) -> Iterator[tuple[str, Any]]:
         """The table split by the values of the partition columns, with the folder of each part."""
         by = self._job.partition_by
@@ -218,16 +215,14 @@ class _ResultFiles:
             yield "", table
             return
         pc = require_module("pyarrow.compute")
-
         for values in table.select(list(by)).group_by(list(by)).aggregate([]).to_pylist():
             kept = table
             for name in by:
                 nan = values[name] != values[name]  # only NaN differs from itself
                 same = pc.is_nan(kept[name]) if nan else pc.equal(kept[name], values[name])
                 kept = kept.filter(pc.is_null(kept[name]) if values[name] is None else same)
-            yield "".join(f"{n}={_format_partition(values[n])}/" for n in by), kept.drop_columns(list(by))
-
-
-def _format_partition(value: Any) -> str:
-    """A value in Hive's folder naming."""
-    return "__HIVE_DEFAULT_PARTITION__" if value is None else urllib.parse.quote(str(value), safe="")
+            # Hive's folder naming
+            texts = {
+                n: EMPTY if v is None else urllib.parse.quote(str(v), safe="") for n, v in values.items()
+            }
+            yield "".join(f"{n}={texts[n]}/" for n in by), kept.drop_columns(list(by))

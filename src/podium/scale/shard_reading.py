@@ -1,4 +1,4 @@
-"""Reading shards: Parquet in batches, files of other formats and item features completely."""
+"""Reading shards: Parquet in batches, files of other formats and item features completely; Parquet settings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 from podium.core.errors import InputError, ParameterError
 from podium.core.optional import require_module
 from podium.core.params import suggest_names
-from podium.scale.arrow_arrays import to_table
 from podium.scale.arrow_schema import (
     LISTS,
     VOTES,
     find_run_starts,
+    is_text,
     normalize_columns,
     resolve_columns,
     take_run_values,
     to_plain_type,
+    to_table,
 )
 from podium.scale.query_batches import ROWS
 from podium.storage.shards import is_parquet
@@ -27,15 +28,8 @@ if TYPE_CHECKING:
     from podium.data.features import Features
     from podium.data.preferences import Preferences
 
-__all__ = [
-    "check_parquet_options",
-    "iterate_queries",
-    "read_features",
-    "read_parquet",
-    "read_small_parquet",
-    "read_text",
-]
-
+UNLISTED = b"podium:unlisted"  # metadata key for the interpretation of unlisted items
+SOON = 1 << 16  # bytes of distinct text above which no dictionary is written: it is slow and saves nothing
 LARGE_GROUP = 128 << 20  # bytes
 HELD = 64 << 20  # bytes of a shard that a worker may keep in memory
 CODED = 4  # bytes per row of a text column below which it is mostly dictionary codes
@@ -44,7 +38,6 @@ CODED = 4  # bytes per row of a text column below which it is mostly dictionary 
 def read_small_parquet(path: str) -> Any:
     """The bytes of a Parquet shard, so that the hash matches the data; None if too large or not Parquet."""
     pa = require_module("pyarrow")
-
     if not is_parquet(path) or os.path.getsize(path) > HELD:
         return None
     with translate_arrow_errors(path), pa.OSFile(path) as file:
@@ -64,35 +57,27 @@ def read_parquet(
     """
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     source = path if data is None else pa.BufferReader(data)
     with translate_arrow_errors(path):
         about = pq.read_metadata(source)
+    names, given = names or {}, about.schema.to_arrow_schema()
     try:
-        there = _rename_to_roles(about.schema.to_arrow_schema(), names or {})
+        for role, column in names.items():
+            if column not in given.names:
+                remedy = suggest_names(column, given.names)
+                raise InputError(f"there is no column {column!r} for {role!r}", remedy=remedy)
+        back = {column: role for role, column in names.items()}
+        kept = [f for f in given if f.name in back or f.name not in names]
+        there = pa.schema([f.with_name(back.get(f.name, f.name)) for f in kept], given.metadata)
         roles = list(dict.fromkeys((*resolve_columns(there), *keep)))
         for name in set(keep) - set(there.names):
             raise InputError(f"there is no column {name!r} to keep", remedy=suggest_names(name, there.names))
     except InputError as error:
         raise InputError(error.problem, source=path, remedy=error.remedies) from None
-    columns = {role: (names or {}).get(role, role) for role in roles}
+    columns = {role: names.get(role, role) for role in roles}
     file = _open_file(source, about, columns.values())
     fields = [file.schema_arrow.field(column).with_name(role) for role, column in columns.items()]
     return pa.schema(fields, file.schema_arrow.metadata), _iterate_batches(file, path, columns, rows)
-
-
-def _rename_to_roles(schema: Any, names: Mapping[str, str]) -> Any:
-    """The schema with columns renamed to their roles; a named column that does not exist is an error."""
-    pa = require_module("pyarrow")
-
-    for role, column in names.items():
-        if column not in schema.names:
-            raise InputError(
-                f"there is no column {column!r} for {role!r}", remedy=suggest_names(column, schema.names)
-            )
-    back = {column: role for role, column in names.items()}
-    kept = [f for f in schema if f.name in back or f.name not in names]
-    return pa.schema([f.with_name(back.get(f.name, f.name)) for f in kept], schema.metadata)
 
 
 def _open_file(source: Any, about: Any, columns: Iterable[str]) -> Any:
@@ -102,7 +87,6 @@ def _open_file(source: Any, about: Any, columns: Iterable[str]) -> Any:
     """
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     schema, groups = about.schema.to_arrow_schema(), [about.row_group(g) for g in range(about.num_row_groups)]
     coded = []
     for column in columns:
@@ -130,7 +114,6 @@ def _iterate_batches(file: Any, path: str, columns: Mapping[str, str], rows: int
 def iterate_queries(path: str, names: Mapping[str, str] | None = None) -> Iterator[Any]:
     """The queries of the batches of a shard, as arrays without consecutive repeats."""
     pq = require_module("pyarrow.parquet")
-
     column = (names or {}).get("query", "query")
     with translate_arrow_errors(path):
         about = pq.read_metadata(path)
@@ -154,7 +137,6 @@ def find_column_chunk(group: Any, name: str) -> Any:
 def translate_arrow_errors(path: str) -> Iterator[None]:
     """Convert Arrow's read errors to InputError."""
     pa = require_module("pyarrow")
-
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -194,3 +176,34 @@ def check_parquet_options(format: str | None, options: Mapping[str, Any]) -> Non
         if name not in (*LISTS, *VOTES, "duplicates"):
             known = sorted({*LISTS, *VOTES, "duplicates"})
             raise ParameterError(f"Parquet shards have no option {name!r}; {suggest_names(name, known)}")
+
+
+def read_unlisted(schema: Any) -> Any:
+    """The interpretation of unlisted items that a shard declares; None if it declares none."""
+    declared = (schema.metadata or {}).get(UNLISTED)
+    return None if declared is None else declared.decode()
+
+
+def declare_required(table: Any) -> Any:
+    """The table with columns without missing values declared as not nullable.
+
+    Readers then skip the check for missing values, which dominates the cost for integers.
+    """
+    pa = require_module("pyarrow")
+    kinds = [f.with_nullable(bool(c.null_count)) for f, c in zip(table.schema, table.columns, strict=True)]
+    return table.cast(pa.schema(kinds, table.schema.metadata))
+
+
+def build_writer_options(schema: Any, compression: str) -> dict[str, Any]:
+    """Options of a Parquet writer: text as dictionaries, other columns plain, compressed where values repeat.
+
+    Scores and numeric ids do not repeat: compressing them would dominate the run time and save little.
+    """
+    text = [f.name for f in schema if is_text(to_plain_type(f.type))]
+    varied = {f.name for f in schema if f.name in ("item", "score") and f.name not in text}
+    return {
+        "compression": {f.name: "none" if f.name in varied else compression for f in schema},
+        "use_dictionary": text,
+        "dictionary_pagesize_limit": SOON,
+        "write_statistics": ["query"],
+    }

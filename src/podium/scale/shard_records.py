@@ -10,8 +10,6 @@ from podium.core.errors import InputError
 from podium.storage.files import read_json, write_json
 from podium.storage.shards import Shard
 
-__all__ = ["RECORDS", "ShardRecord", "load_records", "raise_shard_errors"]
-
 RECORDS = "_podium"  # readers of Hive-style folders skip names that begin with _
 
 

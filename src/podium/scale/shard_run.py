@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from podium.methods.base import Aggregator
 
-__all__ = ["Summary", "apply"]
-
 ABOUT = "about.json"
 
 
@@ -75,7 +73,12 @@ def apply(
     begin = time.perf_counter()
     out = os.fspath(out)
     by = tuple(dict.fromkeys(partition_by))
-    _check_options(by, rows)
+    if rows < 1:
+        raise ParameterError(f"rows is {rows}; accepted: whole numbers from 1")
+    for name in {"query", "item", "rank", "score", "tied"}.intersection(by):
+        raise ParameterError(
+            f"results cannot be partitioned by {name!r}; give a column that is constant within a query"
+        )
     options = dict(options or {})
     if "duplicates" in options:
         how["duplicates"] = options["duplicates"]
@@ -97,7 +100,11 @@ def apply(
         tell(len(done), len(here))
     raise_shard_errors(done)
     _check_text_overlap(job, here, done, set(map(os.path.abspath, tables)))
-    _warn_of_others(out, here)
+    names = {s.name for s in here}
+    others = [r.name for r in load_records(out) if r.name not in names]
+    if others:
+        text = f"also has results of {len(others)} shards that were not given ({', '.join(others[:3])})"
+        warnings.warn(f"{out} {text}", PodiumWarning, stacklevel=2)
     fresh = [r for r in done if r.fresh]
     return Summary(
         repr(function.aggregator),
@@ -110,16 +117,6 @@ def apply(
         time.perf_counter() - begin,
         tuple(sorted(done, key=lambda r: r.name)),
     )
-
-
-def _check_options(by: Sequence[str], rows: int) -> None:
-    if rows < 1:
-        raise ParameterError(f"rows is {rows}; accepted: whole numbers from 1")
-    for name in by:
-        if name in ("query", "item", "rank", "score", "tied"):
-            raise ParameterError(
-                f"results cannot be partitioned by {name!r}; give a column that is constant within a query"
-            )
 
 
 def _check_output(out: str, shards: Sequence[Shard], inputs: Sequence[str]) -> None:
@@ -182,14 +179,3 @@ def _check_text_overlap(
             if record.name in text:
                 record.remove_results(job.out)
         raise
-
-
-def _warn_of_others(out: str, shards: Sequence[Shard]) -> None:
-    names = {s.name for s in shards}
-    others = [r.name for r in load_records(out) if r.name not in names]
-    if others:
-        warnings.warn(
-            f"{out} also has results of {len(others)} shards that were not given ({', '.join(others[:3])})",
-            PodiumWarning,
-            stacklevel=3,
-        )

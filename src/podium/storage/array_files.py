@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from podium.storage.files import write_atomically
 
-__all__ = ["KINDS", "PreparedArrays", "decode_arrays", "encode_arrays", "read_arrays", "write_arrays"]
-
 LAYOUT = 1  # version of the file layout; files with another version are ignored
 KINDS = {  # in the order of the arrays in a file, which is that of the package safetensors
     "U64": np.uint64,
@@ -83,23 +81,19 @@ def decode_arrays(content: bytes | mmap.mmap) -> tuple[dict[str, str], dict[str,
         for name, entry in entries:
             if entry["data_offsets"][0] != end - 8 - length:
                 raise ValueError(f"{name} does not begin where the array before it ends")
-            arrays[name] = _map_array(content, end, entry)
-            end = 8 + length + entry["data_offsets"][1]
+            kind, shape, span = np.dtype(KINDS[entry["dtype"]]), tuple(entry["shape"]), entry["data_offsets"]
+            count = math.prod(shape)
+            if min(shape, default=0) < 0 or span[1] - span[0] != count * kind.itemsize:
+                raise ValueError(f"an array of shape {shape} does not fill the bytes {span}")
+            # an empty array has no bytes to view
+            flat = np.frombuffer(content, kind, count, end) if count else np.zeros(0, kind)
+            arrays[name] = flat.reshape(shape)
+            end = 8 + length + span[1]
     except (KeyError, TypeError, AttributeError, RecursionError, struct.error) as error:
         raise ValueError(f"the header is damaged: {error}") from None
     if len(content) != end:
         raise ValueError(f"the file has {len(content)} bytes; its header describes {end}")
     return metadata, arrays
-
-
-def _map_array(content: bytes | mmap.mmap, begin: int, entry: dict[str, Any]) -> npt.NDArray[Any]:
-    kind, shape, span = np.dtype(KINDS[entry["dtype"]]), tuple(entry["shape"]), entry["data_offsets"]
-    count = math.prod(shape)
-    if min(shape, default=0) < 0 or span[1] - span[0] != count * kind.itemsize:
-        raise ValueError(f"an array of shape {shape} does not fill the bytes {span}")
-    if not count:
-        return np.zeros(shape, kind)
-    return np.frombuffer(content, kind, count, begin).reshape(shape)
 
 
 def read_arrays(path: Path) -> PreparedArrays | None:

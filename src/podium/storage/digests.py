@@ -14,9 +14,6 @@ from podium.core.optional import require_module
 
 if TYPE_CHECKING:
     from podium.data.dataset import Dataset
-    from podium.data.index import ItemIndex
-
-__all__ = ["digest_bytes", "digest_dataset", "digest_file", "digest_values"]
 
 
 def digest_values(values: Any) -> str:
@@ -39,7 +36,6 @@ def digest_file(path: str | os.PathLike[str], data: Any = None) -> str:
     `data` are these bytes, if they are in memory already.
     """
     xxhash = require_module("xxhash")
-
     if data is not None:
         return str(xxhash.xxh3_128(data).hexdigest())
     try:
@@ -54,15 +50,14 @@ def digest_dataset(data: Dataset) -> str:
     digest = hashlib.blake2b(data.preferences.fingerprint.encode(), digest_size=16)
     digest.update(data.preferences.index.arrival.tobytes())
     for part in (data.labels, data.features):
-        digest.update(b"\0" if part is None else _encode_index(part.index))
+        text = "\0"
+        if part is not None:
+            index = part.index
+            text = repr((index.queries.tolist(), index.starts.tolist(), index.items.tolist()))
+        digest.update(text.encode(errors="surrogatepass"))
     if data.labels is not None:
         digest.update(data.labels.grades.tobytes())
     if data.features is not None:
         digest.update(repr(data.features.names).encode(errors="surrogatepass"))
         digest.update(np.ascontiguousarray(data.features.values).tobytes())
     return digest.hexdigest()
-
-
-def _encode_index(index: ItemIndex) -> bytes:
-    text = repr((index.queries.tolist(), index.starts.tolist(), index.items.tolist()))
-    return text.encode(errors="surrogatepass")

@@ -24,17 +24,6 @@ from podium.kernels import dispatch
 from podium.kernels.dispatch import U1
 from podium.storage.temporary_files import TemporaryFile
 
-__all__ = [
-    "Source",
-    "derive_distinct_names",
-    "derive_expert_names",
-    "open_source",
-    "read_json",
-    "refuse_same_names",
-    "write_atomically",
-    "write_json",
-]
-
 _NEWLINE = 10
 _BLOCK = 1 << 22
 _LONGEST_HEAD = 1 << 20  # bytes
@@ -69,23 +58,39 @@ class Source:
         """The bytes of the text in UTF-8 without a byte-order mark, not checked; a blank file is an error."""
         raw = self.raw
         if self.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
-            raw = self._recode_text()
+            try:
+                raw = bytes(raw).decode(self.encoding).encode()
+            except LookupError:
+                remedy = "try utf-8, latin-1 or cp1252"
+                raise self.error(f"unknown encoding {self.encoding!r}", remedy=remedy) from None
+            except UnicodeError as error:
+                raise self.error(f"the file is not {self.encoding}: {error}") from None
         text = np.frombuffer(raw, np.uint8)
         if raw[:3] == codecs.BOM_UTF8:
             text = text[3:]
         if not text[:4096].tobytes().strip() and not text.tobytes().strip():
-            raise InputError("the file is empty", source=self.name)
-        self._refuse_other_files(text)
+            raise self.error("the file is empty")
+        start = text[:8].tobytes()
+        for mark, name in _BOMS.items():
+            if start.startswith(mark):
+                raise self.error(f"the file is {name}", remedy=("give ", Option("encoding", name)))
+        for magic, what in _ARCHIVES.items():
+            if start.startswith(magic):
+                raise self.error(f"the file is {what}", remedy="unpack it first, or use gzip")
         return text
 
     @functools.cached_property
     def view(self) -> U1:
         """The text as valid UTF-8 bytes with line ends; a blank file is an error."""
         view = self.text
-        self._check_text(view)
-        if (
-            not (view[:_BLOCK] == _NEWLINE).any() and not (view == _NEWLINE).any()
-        ):  # classic Mac OS line endings
+        low, high = _find_extremes(view)
+        if low == 0:
+            line = self._line_number(view, int(np.flatnonzero(view == 0)[0]))
+            raise self.error("a NUL byte: this is a binary file", line, "give a text file")
+        if high >= 128:
+            self._check_utf8(view)
+        # classic Mac OS line endings
+        if not (view[:_BLOCK] == _NEWLINE).any() and not (view == _NEWLINE).any():
             view = np.frombuffer(view.tobytes().replace(b"\r", b"\n"), np.uint8)
         return view
 
@@ -99,41 +104,6 @@ class Source:
         """Estimated number of lines, from the length of the first ones."""
         head = self.view[:65536]
         return len(self.view) * max(int((head == _NEWLINE).sum()), 1) // len(head)
-
-    def _recode_text(self) -> bytes:
-        try:
-            return bytes(self.raw).decode(self.encoding).encode()
-        except LookupError:
-            raise InputError(
-                f"unknown encoding {self.encoding!r}",
-                source=self.name,
-                remedy="try utf-8, latin-1 or cp1252",
-            ) from None
-        except UnicodeError as error:
-            raise InputError(f"the file is not {self.encoding}: {error}", source=self.name) from None
-
-    def _refuse_other_files(self, text: U1) -> None:
-        start = text[:8].tobytes()
-        for mark, name in _BOMS.items():
-            if start.startswith(mark):
-                raise InputError(
-                    f"the file is {name}", source=self.name, remedy=("give ", Option("encoding", name))
-                )
-        for magic, what in _ARCHIVES.items():
-            if start.startswith(magic):
-                raise InputError(
-                    f"the file is {what}", source=self.name, remedy="unpack it first, or use gzip"
-                )
-
-    def _check_text(self, view: U1) -> None:
-        low, high = _find_extremes(view)
-        if low == 0:
-            at = int(np.flatnonzero(view == 0)[0])
-            raise self.error(
-                "a NUL byte: this is a binary file", self._line_number(view, at), "give a text file"
-            )
-        if high >= 128:
-            self._check_utf8(view)
 
     def _check_utf8(self, view: U1) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")()
@@ -215,7 +185,9 @@ def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source
     if name == "-":
         return Source("standard input", _decompress_gzip(sys.stdin.buffer.read(), "standard input"), encoding)
     try:
-        raw = _read_bytes(Path(name))
+        with Path(name).open("rb") as file:
+            large = Path(name).is_file() and os.fstat(file.fileno()).st_size >= _MAP_FROM
+            raw = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if large else file.read()
     except FileNotFoundError:
         raise InputError("there is no such file", source=name, remedy="check the path") from None
     except IsADirectoryError:
@@ -224,13 +196,6 @@ def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"the file cannot be read: {reason}", source=name) from None
     return Source(name, _decompress_gzip(raw, name), encoding)
-
-
-def _read_bytes(path: Path) -> bytes | mmap.mmap:
-    with path.open("rb") as file:
-        if path.is_file() and os.fstat(file.fileno()).st_size >= _MAP_FROM:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return file.read()
 
 
 def _decompress_gzip(raw: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:

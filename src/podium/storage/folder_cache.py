@@ -22,8 +22,6 @@ from podium.storage.array_files import PreparedArrays, read_arrays, write_arrays
 from podium.storage.digests import digest_values
 from podium.storage.files import write_atomically
 
-__all__ = ["ArrayCache", "CacheOption", "FolderCache", "ResultCache", "open_array_cache"]
-
 CacheOption = bool | str | os.PathLike[str]
 T = TypeVar("T")
 

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from podium.core.errors import InputError
 from podium.core.optional import require_module
 
-__all__ = ["Paths", "Shard", "find_shards", "has_no_rows", "is_parquet", "to_absolute_paths"]
-
 SUFFIXES = (".parquet", ".pq")
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -38,10 +36,6 @@ def find_shards(inputs: Paths) -> list[Shard]:
             raise InputError("there is no such file", source=str(entry), remedy="check the path")
     if not files:
         raise InputError("there are no shards", remedy="give Parquet files, run files, or folders of them")
-    return _name_shards(files)
-
-
-def _name_shards(files: Sequence[tuple[Path, Path]]) -> list[Shard]:
     if len({os.path.abspath(base) for _, base in files}) > 1:
         common = Path(os.path.commonpath([Path(os.path.abspath(f)).parent for f, _ in files]))
         files = [(f, common) for f, _ in files]
@@ -80,7 +74,6 @@ def has_no_rows(path: str | os.PathLike[str]) -> bool:
         return False
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     try:
         return bool(pq.read_metadata(path).num_rows == 0)
     except (pa.ArrowException, OSError):

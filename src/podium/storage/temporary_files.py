@@ -8,6 +8,7 @@ the next writer of a target finds leftovers without scanning the folder. Without
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,6 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
-
-__all__ = ["TemporaryFile", "hold_lock", "is_locked"]
 
 
 class TemporaryFile:
@@ -38,13 +37,14 @@ class TemporaryFile:
         self.target = target
         self._is_closed = False
         self._file: int | None = None  # open as long as the lock is held
-        number = 0
-        while (created := _create_locked(_temporary_path(target, number))) is None:
-            if not _remove_abandoned(_temporary_path(target, number)):
-                number += 1  # another process is writing the same target
-        self._file, self.path = created, _temporary_path(target, number)
-        while _remove_abandoned(_temporary_path(target, number + 1)):
-            number += 1
+        numbered = (target.with_name(f".{target.name[:100]}.podium-{n}.tmp") for n in itertools.count())
+        self.path = next(numbered)
+        while (file := _create_locked(self.path)) is None:
+            if not _remove_abandoned(self.path):
+                self.path = next(numbered)  # another process is writing the same target
+        self._file = file
+        while _remove_abandoned(next(numbered)):
+            pass
         if fcntl is None:
             self._release_lock()  # on Windows an open file cannot be renamed
 
@@ -104,10 +104,6 @@ def is_locked(path: Path) -> bool:
     finally:
         os.close(file)
     return False
-
-
-def _temporary_path(target: Path, number: int) -> Path:
-    return target.with_name(f".{target.name[:100]}.podium-{number}.tmp")
 
 
 def _create_locked(path: Path) -> int | None:

@@ -20,8 +20,6 @@ from podium.studio.settings import ServerSettings
 from podium.studio.store import Store
 from podium.studio.telemetry import RequestMetrics
 
-__all__ = ["create_app"]
-
 
 def create_app(settings: ServerSettings) -> FastAPI:
     """Build the ASGI application; `app.state` has settings, store, guard, meters and pool."""

@@ -12,8 +12,6 @@ from typing import Any
 
 from podium.core.errors import InputError, ParameterError
 
-__all__ = ["DEMO", "Database", "RecordNotFound"]
-
 DEMO = "demo"  # the built-in project
 VERSION = 1  # of the tables
 WAIT = 15.0  # seconds that a writer waits for the lock

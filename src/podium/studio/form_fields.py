@@ -11,15 +11,6 @@ from podium.core import registry
 from podium.core.errors import Option, ParameterError
 from podium.core.text import join_words
 
-__all__ = [
-    "FIELDS",
-    "FURTHER",
-    "FormField",
-    "parse_entered_options",
-    "select_reading_options",
-    "spell_option",
-]
-
 FURTHER = "options"  # the field for options without their own field
 KINDS = ("lists", "votes", "ratings", "labels", "features", "ranks", "scores")
 REPEATS = ("first", "best", "sum")

@@ -13,8 +13,6 @@ from typing import Any, Literal
 
 from podium.studio.database import Database
 
-__all__ = ["Job", "JobQueue", "JobState"]
-
 JobState = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
 
 

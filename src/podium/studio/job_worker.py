@@ -26,8 +26,6 @@ from podium.studio.form_fields import spell_option
 from podium.studio.job_queue import Job, JobState
 from podium.studio.store import Store
 
-__all__ = ["KINDS", "RESUMABLE", "StopJob", "WorkerSupervisor", "queue_job", "run_jobs"]
-
 STALE = 20.0  # seconds without a heartbeat after which an owner counts as dead
 BEAT = 1.0  # seconds between heartbeats
 LOOK, PAUSE = 2.0, 60.0  # seconds between a server's checks for jobs; the maximum after failures

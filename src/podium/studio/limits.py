@@ -15,10 +15,7 @@ from podium.studio.settings import Limits
 
 if TYPE_CHECKING:
     from podium.data.preferences import Preferences
-    from podium.kernels.dispatch import B1
-    from podium.methods.base import Aggregator, Pairwise
-
-__all__ = ["TooLarge", "bounded_decompress", "check_pairs"]
+    from podium.methods.base import Aggregator
 
 PIECE = 1 << 16
 FREE = 1 << 20  # decompressed sizes below this are safe at any ratio
@@ -32,19 +29,15 @@ def check_pairs(limits: Limits, preferences: Preferences, method: Aggregator | N
     """Refuse all-pairs work on too many items: by the given method or, without one, by any analysis."""
     what = "items" if method is None else method.tags.pairwise
     sizes = preferences.index.sizes
-    widest = int(sizes[_find_compared_queries(preferences, what)].max(initial=0))
+    if what != "items":
+        sizes = sizes[(np.diff(preferences.lists.query_starts) > 0) & (what == "lists")]
+    widest = int(sizes.max(initial=0))
     if widest > limits.query_items:
         who = "" if method is None else f", and {method.name} may compare all pairs"
         raise TooLarge(
             f"a query has {widest:,} items{who}",
             remedy=f"send at most {limits.query_items:,}, or use a method like rrf",
         )
-
-
-def _find_compared_queries(preferences: Preferences, what: Pairwise) -> B1:
-    """The queries in which all pairs of items are compared."""
-    listed = np.diff(preferences.lists.query_starts) > 0
-    return np.full(len(listed), what == "items") | (listed & (what == "lists"))
 
 
 def bounded_decompress(source: bytes | str | os.PathLike[str], limits: Limits) -> bytes:

@@ -23,18 +23,6 @@ from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.settings import Limits
 from podium.studio.store import Project, Store
 
-__all__ = [
-    "ProjectData",
-    "find_readable_files",
-    "list_folder",
-    "load_project",
-    "open_input",
-    "open_labels",
-    "recheck_allowed_path",
-    "resolve_allowed_path",
-    "unpack_upload",
-]
-
 MOST_FILES = 2_000  # files read per folder
 CELL = 4  # minimum bytes in memory per Parquet cell
 
@@ -81,7 +69,11 @@ def open_input(
     given = select_reading_options(options or {})
     encoding = given.pop("encoding", "utf-8")
     with capture_warnings(spell_option) as notes:
-        sources = [_build_source(i, encoding) for i in inputs]
+        # the full path of a file on the server is not shown
+        sources = [
+            Source(*i, encoding) if isinstance(i, tuple) else replace(open_source(i, encoding), name=i.name)
+            for i in inputs
+        ]
         try:
             content = formats.read(sources, given.pop("format", None), **given)
         except RecursionError:
@@ -195,31 +187,20 @@ def _find_first_line(
     return at if str(pair[1]).encode() in lines[at - 1] else None, pair
 
 
-def _build_source(given: Path | tuple[str, bytes], encoding: str) -> Source:
-    if isinstance(given, tuple):
-        return Source(*given, encoding)
-    return replace(open_source(given, encoding), name=given.name)  # do not expose the full path
-
-
 def unpack_upload(name: str, content: bytes, limits: Limits) -> bytes:
     """The bytes of an upload for the readers; refused if they decompress beyond the limits."""
     data = bounded_decompress(content, limits)
-    if data[:4] == b"PAR1":
-        _check_parquet_size(name, data, limits)
-    return data
-
-
-def _check_parquet_size(name: str, content: bytes, limits: Limits) -> None:
-    """Check the decompressed size: a few bytes of Parquet may encode millions of rows."""
+    if data[:4] != b"PAR1":
+        return data
+    # a few bytes of Parquet may encode millions of rows
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     try:
-        about = pq.read_metadata(pa.BufferReader(content))
+        about = pq.read_metadata(pa.BufferReader(data))
         groups = [about.row_group(g) for g in range(about.num_row_groups)]
         size = max(about.num_rows * about.num_columns * CELL, sum(g.total_byte_size for g in groups))
         if 0 <= size <= limits.decompressed_bytes:
-            size = _count_text_bytes(content)
+            size = _count_text_bytes(data)
     except (pa.ArrowException, OSError, ValueError, OverflowError):
         raise InputError("the Parquet file is damaged", source=name, remedy="write it again") from None
     if size > limits.decompressed_bytes or about.num_rows < 0:
@@ -228,6 +209,7 @@ def _check_parquet_size(name: str, content: bytes, limits: Limits) -> None:
             source=name,
             remedy="send less at a time",
         )
+    return data
 
 
 def _count_text_bytes(content: bytes) -> int:
@@ -235,7 +217,6 @@ def _count_text_bytes(content: bytes) -> int:
     pa = require_module("pyarrow")
     pc = require_module("pyarrow.compute")
     pq = require_module("pyarrow.parquet")
-
     schema = pq.ParquetFile(pa.BufferReader(content)).schema
     leaves = [schema.column(n) for n in range(len(schema))]
     if any(leaf.max_repetition_level for leaf in leaves):

@@ -12,8 +12,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from podium.studio.pages.render import render_page
 from podium.studio.security import SESSION, RequestRefused, check_csrf, csrf_token
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
 LONGEST = 8192  # maximum bytes of the form
 

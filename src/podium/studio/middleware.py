@@ -10,13 +10,10 @@ from typing import Any
 from msgspec.json import encode
 
 from podium.core.errors import InputError, capture_warnings
-from podium.studio import logs
 from podium.studio.limits import TooLarge
 from podium.studio.security import HEADERS, Guard, RequestRefused
 from podium.studio.settings import ServerSettings
-from podium.studio.telemetry import RequestMetrics
-
-__all__ = ["RequestMiddleware", "error_document"]
+from podium.studio.telemetry import RequestMetrics, log_failure, log_request
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -63,7 +60,9 @@ class RequestMiddleware:
         try:
             await self._admit_request(scope, receive, out)
         except RequestRefused as no:
-            if no.status == 401 and _is_page(scope):
+            is_page = scope["method"] == "GET" and not scope["path"].startswith(SERVICE)
+            accepted = dict(scope["headers"]).get(b"accept", b"")
+            if no.status == 401 and is_page and b"text/html" in accepted:
                 await out.send_error(303, "log in first", "see /login", {"location": "/login"})
             else:
                 await out.send_error(no.status, no.problem, no.remedy, no.headers)
@@ -72,14 +71,14 @@ class RequestMiddleware:
         except InputError as no:
             await out.send_error(400, no.problem, no.remedy or "")
         except Exception as error:
-            logs.log_failure(_route_pattern(scope), error)
+            log_failure(_route_pattern(scope), error)
             await out.send_error(500, "internal server error", "see the server log")
         finally:
             self._running -= 1
             self._meters.running.set(self._running)
             taken, route = time.perf_counter() - begin, _route_pattern(scope)
             self._meters.count_request(scope["method"], route, out.status, taken)
-            logs.log_request(scope["method"], route, out.status, taken, out.size)
+            log_request(scope["method"], route, out.status, taken, out.size)
 
     async def _admit_request(self, scope: Message, receive: Receive, out: _ResponseSender) -> None:
         headers = dict(scope["headers"])
@@ -157,12 +156,6 @@ def _route_pattern(scope: Message) -> str:
     return getattr(scope.get("route"), "path", None) or "other"
 
 
-def _is_page(scope: Message) -> bool:
-    """Whether a browser requests a page, as opposed to a program calling the API."""
-    accepted = dict(scope["headers"]).get(b"accept", b"")
-    return scope["method"] == "GET" and not scope["path"].startswith(SERVICE) and b"text/html" in accepted
-
-
 class _ResponseSender:
     """Wrap `send`: add headers and record what was sent."""
 
@@ -174,17 +167,13 @@ class _ResponseSender:
         if message["type"] == "http.response.start":
             self._has_started = True
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *HEADERS, *self._format_cookies()]
+            secure = "; Secure" if self._scope.get("scheme") == "https" else ""
+            kept: dict[str, str] = self._scope.get("podium.cookies", {})
+            cookies = [(b"set-cookie", f"{k}={v}; {COOKIE}{secure}".encode()) for k, v in kept.items()]
+            message["headers"] = [*message.get("headers", ()), *HEADERS, *cookies]
         else:
             self.size += len(message.get("body", b""))
         await self._send(message)
-
-    def _format_cookies(self) -> list[tuple[bytes, bytes]]:
-        kept: dict[str, str] = self._scope.get("podium.cookies", {})
-        if not kept:
-            return []
-        secure = "; Secure" if self._scope.get("scheme") == "https" else ""
-        return [(b"set-cookie", f"{k}={v}; {COOKIE}{secure}".encode()) for k, v in kept.items()]
 
     async def send_error(
         self, status: int, problem: str, remedy: str, headers: dict[str, str] | None = None

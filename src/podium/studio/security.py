@@ -12,8 +12,6 @@ from typing import Any
 from podium.core.errors import ParameterError, PodiumError
 from podium.studio.settings import ServerSettings, is_loopback
 
-__all__ = ["CSP", "HEADERS", "Guard", "RequestRefused", "check_csrf", "csrf_token", "hash_token", "new_token"]
-
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -78,29 +76,34 @@ class Guard:
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._key = secrets.token_bytes(32)
-        self._names = _list_host_names(settings)
+        own = {settings.host.lower(), socket.gethostname().lower(), "localhost"}
+        if is_loopback(settings.host):
+            own = {"localhost", "127.0.0.1", "[::1]", settings.host}
+        self._names = own | {name.lower() for name in settings.hosts}
 
     def check_request(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> None:
         """Raise `RequestRefused` for a request that must not be answered."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        self._check_host(host)
-        if method not in SAFE:
-            _check_origin(host, headers)
-        elif headers.get(b"sec-fetch-site") in ELSEWHERE and headers.get(b"sec-fetch-mode") != b"navigate":
+        name, colon, port = host.rpartition(":")
+        name = name if colon and port.isdigit() else host
+        if name not in self._names and (is_loopback(self._settings.host) or not _is_address(name)):
+            # with DNS rebinding, another site's requests arrive under its own name
+            raise RequestRefused(
+                421,
+                "the Host header does not name this server",
+                "use the URL that `podium serve` printed, or allow the name with --allow-host",
+            )
+        if method in SAFE:
+            site, is_link = headers.get(b"sec-fetch-site"), headers.get(b"sec-fetch-mode") == b"navigate"
+            foreign = site in ELSEWHERE and not is_link
+        else:  # browsers send their origin, and other programs hold no session cookies
+            site, origin = headers.get(b"sec-fetch-site", b"none"), headers.get(b"origin")
+            own = origin is None or origin.lower().decode("latin-1") in (f"http://{host}", f"https://{host}")
+            foreign = site not in (b"none", b"same-origin") or not own
+        if foreign:
             raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
         if self._settings.token_hash is not None and path not in OPEN:
             self._check_token(headers)
-
-    def _check_host(self, host: str) -> None:
-        """Refuse unknown hosts: with DNS rebinding, another site's requests arrive under its own name."""
-        name = _without_port(host)
-        if name in self._names or (not is_loopback(self._settings.host) and _is_address(name)):
-            return
-        raise RequestRefused(
-            421,
-            "the Host header does not name this server",
-            "use the URL that `podium serve` printed, or allow the name with --allow-host",
-        )
 
     def _check_token(self, headers: Mapping[bytes, bytes]) -> None:
         kind, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
@@ -132,37 +135,12 @@ class Guard:
         return hmac.digest(self._key, b"form:" + cookie.encode(errors="replace"), "sha256").hex()
 
 
-def _list_host_names(settings: ServerSettings) -> frozenset[str]:
-    names = {name.lower() for name in settings.hosts}
-    if is_loopback(settings.host):
-        return frozenset(names | {"localhost", "127.0.0.1", "[::1]", settings.host})
-    return frozenset(names | {settings.host.lower(), socket.gethostname().lower(), "localhost"})
-
-
-def _without_port(host: str) -> str:
-    """
-    >>> _without_port("localhost:8765"), _without_port("[::1]:80"), _without_port("evil.example")
-    ('localhost', '[::1]', 'evil.example')
-    """
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() else host
-
-
 def _is_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:
         return False
     return True
-
-
-def _check_origin(host: str, headers: Mapping[bytes, bytes]) -> None:
-    """Refuse cross-site requests; browsers send their origin, and other programs hold no session cookies."""
-    site = headers.get(b"sec-fetch-site", b"none")
-    origin = headers.get(b"origin")
-    own = origin is None or origin.lower().decode("latin-1") in (f"http://{host}", f"https://{host}")
-    if site not in (b"none", b"same-origin") or not own:
-        raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
 
 
 def parse_cookies(headers: Mapping[bytes, bytes]) -> dict[str, str]:

@@ -15,8 +15,6 @@ from podium.studio.settings import ServerSettings
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["create_server", "format_address", "listen", "serve"]
-
 IDLE = 20  # seconds: keep-alive timeout, and grace period at shutdown
 CONNECTIONS = 1000
 WAITING = 1024

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from podium.core.errors import ParameterError
 
-__all__ = ["Limits", "ServerSettings", "is_loopback"]
-
 
 @dataclass(frozen=True)
 class Limits:

@@ -23,9 +23,7 @@ from podium.core.errors import ParameterError
 from podium.storage.digests import digest_bytes
 from podium.storage.temporary_files import TemporaryFile
 from podium.studio.database import DEMO, RecordNotFound
-from podium.studio.job_queue import Job, JobQueue
-
-__all__ = ["DEMO", "Job", "Project", "ProjectFile", "RecordNotFound", "Store", "StoredModel"]
+from podium.studio.job_queue import JobQueue
 
 ProjectKind = Literal["demo", "files", "upload"]
 

@@ -1,11 +1,13 @@
-"""Prometheus metrics. Labels are routes, methods and status codes, never user data."""
+"""Prometheus metrics and log lines: routes, methods, status codes and durations, never user data."""
 
 from __future__ import annotations
 
+import logging
+import sys
+import traceback
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.process_collector import ProcessCollector
-
-__all__ = ["CONTENT_TYPE", "RequestMetrics"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -45,3 +47,27 @@ class RequestMetrics:
 
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+_log = logging.getLogger("podium.studio")
+
+
+def log_request(method: str, route: str, status: int, seconds: float, size: int) -> None:
+    """Log one request; `route` is the pattern, so ids in the URL are not logged."""
+    _log.info("%s %s %d %.1f ms %d bytes", method, route, status, seconds * 1000, size)
+
+
+def log_failure(route: str, error: BaseException) -> None:
+    """Log an internal error: type and location. The message is omitted; it may contain user data."""
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    where = " < ".join(f"{f.filename.rpartition('podium/')[2]}:{f.lineno}" for f in reversed(frames))
+    _log.error("%s failed: %s at %s", route, type(error).__name__, where)
+
+
+def log_to_stderr(quiet: bool = False) -> None:
+    """Send log lines to standard error; `quiet` keeps only errors."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    _log.handlers = [handler]
+    _log.setLevel(logging.ERROR if quiet else logging.INFO)
+    _log.propagate = False

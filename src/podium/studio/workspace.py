@@ -13,12 +13,11 @@ from typing import Any
 
 from podium.core.errors import PodiumError, capture_warnings
 from podium.evaluate.method_screening import MethodScreen
+from podium.studio.database import DEMO
 from podium.studio.limits import TooLarge, check_pairs
 from podium.studio.loading import ProjectData, load_project
 from podium.studio.settings import ServerSettings
-from podium.studio.store import DEMO, Project, Store
-
-__all__ = ["Workspace"]
+from podium.studio.store import Project, Store
 
 DATA, INPUTS, RESULTS, CHARTS = 6, 24, 16, 120  # cached projects, analyses, results and figures
 

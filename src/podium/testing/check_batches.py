@@ -42,7 +42,6 @@ def one_answer_at_every_batch_size(cls: type[Aggregator]) -> None:
 def _iterate_batch_results(method: Aggregator, answers: PreferenceRows) -> Iterator[Any]:
     """Results of all queries, from one batch and from a stream of single queries."""
     pa = require_module("pyarrow")
-
     from podium.scale import batch_function
 
     query, expert, item, value = zip(*answers.lists, strict=True)

@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 import random
+import re
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from podium import models
 from podium.core import params, registry
-from podium.core.errors import ParameterError, PodiumError, UnsupportedFormError
+from podium.core.errors import InputError, ParameterError, PodiumError, UnsupportedFormError
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.methods.base import Aggregator, make
@@ -29,6 +30,7 @@ from podium.testing.checks import (
     fit_aggregator,
     fit_and_aggregate,
     reads_lists,
+    set_environment,
     use_threads,
 )
 from podium.testing.samples import sample_rows
@@ -62,7 +64,13 @@ def has_documentation(cls: type[Aggregator]) -> None:
 @check()
 def repr_round_trip(cls: type[Aggregator]) -> None:
     """The printed form creates an equal aggregator."""
-    for one in _make_variants(cls):
+    variants = [cls()]
+    for p in params.parameters(cls):
+        if isinstance(p.accepts, params.Choice):
+            variants += [cls(**{p.name: v}) for v in p.accepts.values]
+        elif p.tune is not None:
+            variants.append(cls(**{p.name: p.kind(p.tune.high)}))
+    for one in variants:
         assert make(repr(one)).get_parameters() == one.get_parameters()
 
 
@@ -290,18 +298,49 @@ def says_when_it_did_not_converge(cls: type[Aggregator]) -> None:
         assert diagnostics.notes
 
 
-def _make_variants(cls: type[Aggregator]) -> list[Aggregator]:
-    made = [cls()]
-    for p in params.parameters(cls):
-        if isinstance(p.accepts, params.Choice):
-            made += [cls(**{p.name: v}) for v in p.accepts.values]
-        elif p.tune is not None:
-            made.append(cls(**{p.name: p.kind(p.tune.high)}))
-    return made
-
-
 def _collect_arrays(preferences: Preferences) -> list[Any]:
     tables = (preferences.index, preferences.lists, preferences.comparisons)
     return [
         v for t in tables for f in dataclasses.fields(t) if isinstance(v := getattr(t, f.name), np.ndarray)
     ]
+
+
+REFUSAL = r"^{name} needs about .+ for [\d,]+ .+, and the limit is .+; .+"
+
+
+@check()
+def refuses_what_costs_too_much(cls: type[Aggregator]) -> None:
+    """A method that compares items pairwise estimates its cost and rejects inputs beyond the limits."""
+    compares = False
+    for preferences in build_sample_preferences(cls, 1):
+        one = fit_aggregator(cls(), preferences) if cls.tags.supervised else cls()
+        usual = one.aggregate(preferences).scores.tobytes()
+        needs = any(max(c.memory, c.operations) > 0 for c in one._estimate_costs(preferences))
+        compares |= needs
+        with set_environment(PODIUM_MEMORY="0", PODIUM_OPERATIONS="0"):
+            if needs:
+                _assert_refused(one, preferences)
+            else:
+                assert one.aggregate(preferences).scores.tobytes() == usual
+    if cls.tags.pairwise == "none":
+        assert not compares, "a method with costs has the tag pairwise"
+    if cls.tags.pairwise == "items":
+        assert compares, "the tag pairwise='items' needs an estimate from _costs"
+
+
+def _assert_refused(one: Aggregator, preferences: Any) -> None:
+    def fail_if_computed(*_: Any) -> Any:
+        raise AssertionError("the method computed before it checked the limits")
+
+    vars(one)["_compute_raw_outcome"] = fail_if_computed
+    try:
+        one.aggregate(preferences)
+        raise AssertionError("with limits of zero the input was not rejected")
+    except InputError as error:
+        refusal = error
+    finally:
+        del vars(one)["_compute_raw_outcome"]
+    assert re.match(REFUSAL.format(name=one.name), str(refusal)), str(refusal)
+    known = {*registry.aggregators.all(), *one.get_parameters()} - {one.name}
+    named = known & set(re.findall(r"\w+", str(refusal.remedy)))
+    assert named, f"the error names no alternative method or option: {refusal}"

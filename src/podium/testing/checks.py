@@ -111,7 +111,7 @@ def check_all(cls: type[Aggregator]) -> None:
 
 def _import_checks() -> None:
     # importing them registers them
-    from podium.testing import check_algebra, check_batches, check_contract, check_cost  # noqa: F401
+    from podium.testing import check_algebra, check_batches, check_contract  # noqa: F401
 
 
 # -- helpers shared by the checks ----------------------------------------------------------------------------

@@ -82,14 +82,11 @@ def simulate(
     else:
         every = np.repeat(list(grades), items), np.tile(ids, queries)
         made = Preferences.from_rows(query, expert, ids[list(first)], score=second, candidates=every)
-    return SimulatedCrowd(made, _build_labels(grades, ids.tolist()), dict(quality))
-
-
-def _build_labels(grades: Mapping[int, I8], ids: list[str]) -> Labels:
     truth: dict[Id, dict[Id, float]] = {
-        q: {i: float(g) for i, g in zip(ids, true.tolist(), strict=True)} for q, true in grades.items()
+        q: {i: float(g) for i, g in zip(ids.tolist(), true.tolist(), strict=True)}
+        for q, true in grades.items()
     }
-    return Labels.from_dict(truth)
+    return SimulatedCrowd(made, Labels.from_dict(truth), dict(quality))
 
 
 def _sample_votes(grades: I8, right: float, count: int, _: int, chance: Random) -> tuple[I8, I8]:
@@ -134,34 +131,22 @@ def add_spammers(
         raise ParameterError(f"share is {share!r}; accepted: finite numbers from 0")
     chance, index = np.random.default_rng(seed), preferences.index
     grades = np.full(len(index.items), np.nan) if labels is None else labels.align(index)
-    names = _find_free_names(preferences)
-    drawn = [
-        (query, names.format(n), expert)
-        for query in range(len(preferences))
-        for n, expert in enumerate(_sample_experts(preferences, query, share, chance), 1)
-    ]
+    name = "spammer"
+    while any(str(e).startswith(name) for e in preferences.experts):
+        name = f"another {name}"
+    drawn: list[Spammer] = []
+    for query in range(len(preferences)):
+        tables = preferences.lists, preferences.comparisons
+        own = [t.expert[t.query_starts[query] : t.query_starts[query + 1]] for t in tables]
+        experts = np.unique(np.concatenate(own))
+        count = int(np.floor(share * len(experts) + 0.5))
+        chosen = chance.choice(experts, count).tolist() if count else []
+        drawn += [(query, f"{name} {n}", expert) for n, expert in enumerate(chosen, 1)]
     if not drawn:
         return preferences
     votes = _imitate_votes(preferences, drawn, kind == "random", grades, chance)
     lists = _imitate_lists(preferences, drawn, kind == "random", grades, chance)
     return Preferences.concat([preferences, *(p for p in (votes, lists) if p is not None)])
-
-
-def _find_free_names(preferences: Preferences) -> str:
-    """A name pattern that no expert matches."""
-    taken, mark = [str(e) for e in preferences.experts], "spammer"
-    while any(t.startswith(mark) for t in taken):
-        mark = f"another {mark}"
-    return mark + " {}"
-
-
-def _sample_experts(preferences: Preferences, query: int, share: float, chance: Random) -> list[int]:
-    """The experts whose items the spammers of a query judge."""
-    tables = preferences.lists, preferences.comparisons
-    own = [t.expert[t.query_starts[query] : t.query_starts[query + 1]] for t in tables]
-    experts = np.unique(np.concatenate(own))
-    count = int(np.floor(share * len(experts) + 0.5))
-    return [int(e) for e in chance.choice(experts, count)] if count else []
 
 
 def _find_imitated_rows(table: Comparisons | Lists, drawn: Sequence[Spammer]) -> tuple[I8, list[str]]:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 
 from podium.core import registry
-from podium.methods.base import Aggregator
 from podium.testing import checks
 
 __all__ = ["INVARIANCE", "main"]
@@ -44,21 +43,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begin, ran, failed = time.perf_counter(), 0, 0
     for cls in classes:
         for name in options.checks:
-            if checks.plan(cls)[name] == "run":
-                ran, failed = ran + 1, failed + _run_and_report(cls, name, options.cases)
+            if checks.plan(cls)[name] != "run":
+                continue
+            ran += 1
+            try:
+                with checks.more_cases(options.cases):
+                    checks.run(cls, name)
+            except Exception as error:
+                failed += 1
+                text = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+                print(f"{cls.name} {name}: {text}", flush=True)
     seconds = time.perf_counter() - begin
     print(f"{ran} checks of {len(classes)} methods, {failed} failed, {seconds:.0f} s")
     return int(failed > 0)
-
-
-def _run_and_report(cls: type[Aggregator], name: str, cases: int) -> bool:
-    try:
-        with checks.more_cases(cases):
-            checks.run(cls, name)
-    except Exception as error:
-        print(f"{cls.name} {name}: {type(error).__name__}: {' '.join(str(error).split())[:400]}", flush=True)
-        return True
-    return False
 
 
 if __name__ == "__main__":

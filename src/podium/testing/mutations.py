@@ -10,6 +10,7 @@ import contextlib
 import functools
 import gzip
 import io
+import itertools
 import json
 import os
 import random
@@ -65,37 +66,23 @@ def sample_files() -> tuple[tuple[str, bytes], ...]:
         {"q1": {"e": {"a": 3.0, "b": 1.5}, "f": {"b": 2.0}}, "q2": {"e": {"ä": 1.0}}}
     )
     ranks = Preferences.from_lists({"q1": {"1": ["a", "b", "c"], "2": ["c", "a"]}})
-    votes = Preferences.from_comparisons(
-        ["q", "q", "p"],
-        ["j", "k", "j"],
-        ["a", "b", "a"],
-        ["b", "c", "c"],
-        tie=[False, True, False],
-        weight=[1, 0.5, 2],
-    )
+    columns = (["q", "q", "p"], ["j", "k", "j"], ["a", "b", "a"], ["b", "c", "c"])
+    votes = Preferences.from_comparisons(*columns, tie=[False, True, False], weight=[1, 0.5, 2])
     labels = Labels.from_dict({"q1": {"a": 2, "b": 0}, "q2": {"ä": 1}})
-    contents = (
-        Content(lists),
-        Content(ranks),
-        Content(votes),
-        Content(labels=labels),
-        Content(ranks, labels),
-    )
+    contents = [*map(Content, (lists, ranks, votes)), Content(labels=labels), Content(ranks, labels)]
     files = list(_BY_HAND)
-    for cls in formats.all().values():
-        for content in contents:
-            if cls.holds & content.parts and (cls.name != "letor" or content.labels is not None):
-                files.append((cls.suffixes[0], _write_content(cls(), content)))
-    return tuple(files)
-
-
-def _write_content(writer: Any, content: Content) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            return b"".join(writer.write(content))
-        except InputError:  # two queries are not one election, for example
-            return b"".join(writer.write(Content(content.preferences and content.preferences.select(["q1"]))))
+        for cls, content in itertools.product(formats.all().values(), contents):
+            if not cls.holds & content.parts or (cls.name == "letor" and content.labels is None):
+                continue
+            try:
+                raw = b"".join(cls().write(content))
+            except InputError:  # two queries are not one election, for example
+                one = content.preferences and content.preferences.select(["q1"])
+                raw = b"".join(cls().write(Content(one)))
+            files.append((cls.suffixes[0], raw))
+    return tuple(files)
 
 
 _BY_HAND: tuple[tuple[str, bytes], ...] = (
@@ -148,25 +135,20 @@ def find_failure(file: MutatedFile, folder: str | os.PathLike[str]) -> str | Non
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # invalid arithmetic emits a warning
             warnings.simplefilter("ignore", PodiumWarning)
-            _read_and_write(path, file.options)
+            try:
+                content = read(path, **file.options)
+            except ParameterError:  # the format has no such option
+                content = read(path)
+            repr(content.preferences)
+            for cls in formats.all().values():
+                if cls.holds & content.parts:
+                    with contextlib.suppress(InputError):  # ids that a format cannot store, for example
+                        b"".join(cls().write(content))
     except PodiumError as error:
         return None if str(error).strip() else "an error without a message"
     except Exception:
         return traceback.format_exc()
     return None
-
-
-def _read_and_write(path: str, options: dict[str, Any]) -> None:
-    try:
-        content = read(path, **options)
-    except ParameterError:  # the format has no such option
-        content = read(path)
-    if content.preferences is not None:
-        repr(content.preferences)
-    for cls in formats.all().values():
-        if cls.holds & content.parts:
-            with contextlib.suppress(InputError):  # ids that a format cannot store, for example
-                b"".join(cls().write(content))
 
 
 def _sample_range(raw: bytes, pick: random.Random, longest: int = 40) -> tuple[int, int]:
@@ -234,7 +216,6 @@ def _replace_parquet_columns(raw: bytes, pick: random.Random) -> bytes:
     """A valid Parquet file whose columns have unexpected types."""
     pa = require_module("pyarrow")
     pq = require_module("pyarrow.parquet")
-
     table = pq.read_table(io.BytesIO(raw))
     n = table.num_rows
     for _ in range(pick.choice((1, 1, 2))):

@@ -49,14 +49,17 @@ class PreferenceRows:
 def sample_rows(form: Form, seed: int, *, complete: bool = False) -> PreferenceRows:
     """Random preferences of four experts for three queries; partial and with ties unless `complete`."""
     random = np.random.default_rng((seed, list(Form).index(form)))
-    if form is Form.COMPARISON:
-        return PreferenceRows(form, votes=tuple(_sample_votes(random)))
     rows: list[tuple[Id, Id, Id, float]] = []
+    votes: list[tuple[Id, Id, Id, Id, bool, float]] = []
     for query in QUERIES:
         for expert in EXPERTS:
-            items = list(
-                random.permutation(ITEMS) if complete else random.permutation(ITEMS)[: random.integers(2, 6)]
-            )
+            if form is Form.COMPARISON:
+                for _ in range(6):
+                    a, b = random.choice(len(ITEMS), 2, replace=False)
+                    tie, weight = bool(random.random() < 0.15), float(random.integers(1, 3))
+                    votes.append((query, expert, ITEMS[a], ITEMS[b], tie, weight))
+                continue
+            items = list(random.permutation(ITEMS))[: None if complete else random.integers(2, 6)]
             if form is Form.RATING and not complete:
                 rows += [(query, expert, str(i), float(random.integers(0, 4))) for i in items]
             elif form is Form.RATING:
@@ -64,22 +67,7 @@ def sample_rows(form: Form, seed: int, *, complete: bool = False) -> PreferenceR
             else:
                 rows += [(query, expert, str(i), float(r)) for r, i in enumerate(items, 1)]
     candidates = ((QUERIES[0], "zebu"),) if form is Form.RANKING and not complete else ()
-    return PreferenceRows(form, lists=tuple(rows), candidates=candidates)
-
-
-def _sample_votes(random: np.random.Generator) -> Iterator[tuple[Id, Id, Id, Id, bool, float]]:
-    for query in QUERIES:
-        for expert in EXPERTS:
-            for _ in range(6):
-                a, b = random.choice(len(ITEMS), 2, replace=False)
-                yield (
-                    query,
-                    expert,
-                    ITEMS[a],
-                    ITEMS[b],
-                    bool(random.random() < 0.15),
-                    float(random.integers(1, 3)),
-                )
+    return PreferenceRows(form, tuple(rows), tuple(votes), candidates)
 
 
 def sample_crowd_rows(form: Form, seed: int) -> PreferenceRows:
@@ -97,42 +85,24 @@ def sample_crowd_rows(form: Form, seed: int) -> PreferenceRows:
         truth = random.permutation(len(items))
         for expert, quality in zip(experts, right, strict=True):
             if form is Form.COMPARISON:
-                votes += _sample_crowd_votes(random, query, expert, items, truth, quality)
+                for _ in range(random.integers(1, 4)):
+                    a, b = random.choice(len(items), 2, replace=False)
+                    if (truth[a] > truth[b]) != (random.random() < quality):
+                        a, b = b, a
+                    weight = float(random.choice([0.5, 1.0, 1.0, 2.0]))
+                    votes.append((query, expert, items[a], items[b], bool(random.random() < 0.1), weight))
+                continue
+            held = random.permutation(len(items))[: random.integers(1, len(items) + 1)]
+            if form is Form.RATING:
+                shift = 4 * (expert == EXPERTS[0] and quality < 0.9)
+                for i in held:
+                    level = truth[i] * 4 // len(items) if random.random() < quality else random.integers(0, 4)
+                    lists.append((query, expert, items[i], float(level + shift)))
             else:
-                lists += _sample_crowd_list(random, form, query, expert, items, truth, quality)
+                value = np.sign(quality - 0.5) * truth[held] + random.normal(0, 2, len(held))
+                order = held[np.argsort(-value)]
+                lists += [(query, expert, items[i], float(rank)) for rank, i in enumerate(order, 1)]
     return PreferenceRows(form, tuple(lists), tuple(votes))
-
-
-def _sample_crowd_votes(
-    random: np.random.Generator, query: Id, expert: Id, items: tuple[str, ...], truth: I8, quality: float
-) -> Iterator[tuple[Id, Id, Id, Id, bool, float]]:
-    for _ in range(random.integers(1, 4)):
-        a, b = random.choice(len(items), 2, replace=False)
-        if (truth[a] > truth[b]) != (random.random() < quality):
-            a, b = b, a
-        weight = float(random.choice([0.5, 1.0, 1.0, 2.0]))
-        yield query, expert, items[a], items[b], bool(random.random() < 0.1), weight
-
-
-def _sample_crowd_list(
-    random: np.random.Generator,
-    form: Form,
-    query: Id,
-    expert: Id,
-    items: tuple[str, ...],
-    truth: I8,
-    quality: float,
-) -> Iterator[tuple[Id, Id, Id, float]]:
-    held = random.permutation(len(items))[: random.integers(1, len(items) + 1)]
-    if form is Form.RATING:
-        shift = 4 * (expert == EXPERTS[0] and quality < 0.9)
-        for i in held:
-            level = truth[i] * 4 // len(items) if random.random() < quality else random.integers(0, 4)
-            yield query, expert, items[i], float(level + shift)
-        return
-    value = np.sign(quality - 0.5) * truth[held] + random.normal(0, 2, len(held))
-    for rank, i in enumerate(held[np.argsort(-value)], 1):
-        yield query, expert, items[i], float(rank)
 
 
 def iterate_samples(accepts: frozenset[Form], seeds: int = 3) -> Iterator[PreferenceRows]:

@@ -9,14 +9,14 @@ case), so that honest annotators of a difficult task are not called random. Othe
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from podium.analysis.annotators.crowd_judgements import AgreementCounts, CrowdJudgements, SharedAnswers
-from podium.analysis.annotators.reversal_check import Reversal, measure_reversal
+from podium.analysis.annotators.crowd_judgements import AgreementCounts, CrowdJudgements
 from podium.kernels.dispatch import B1, F8
-from podium.kernels.distributions import beta_quantile
+from podium.kernels.distributions import beta_quantile, normal_cdf
 
 __all__ = [
     "FEW",
@@ -28,8 +28,10 @@ __all__ = [
     "SENTENCE_ORDER",
     "VERDICTS",
     "AnnotatorVerdicts",
+    "Reversal",
     "compute_posterior",
     "judge_annotators",
+    "measure_reversal",
 ]
 
 RELIABLE, RANDOM, MALICIOUS = "reliable", "random", "malicious"
@@ -43,6 +45,28 @@ SENTENCE_ORDER = (RELIABLE, RANDOM, MALICIOUS, FEW, OVERLAP)  # sentence order
 LEAD = 0.5
 HONEST = 0.65  # this quality must be excluded too, however good the others are
 SHARED = 0.5  # share of the judgements on items that others judge too; below this, the overlap is too small
+FOLDS = 3  # of the held-out check of annotators whose answers look reversed (suspects)
+SURE, MATTERS = 0.05, 0.001  # largest p-value and smallest gain in the share of pairs for reversal to help
+
+
+class Reversal(NamedTuple):
+    """Prediction of the others' judgements with the suspects excluded, and with their answers reversed."""
+
+    same: float  # held-out pairs predicted correctly without the suspects, as independent votes
+    other: float  # ... incorrectly
+    left_out: float  # share predicted correctly without the suspects; NaN if nothing is predicted
+    reversed: float  # ... with their answers reversed
+    p: float  # p-value of no gain from reversing, by random signs of the annotators' gains
+
+    @property
+    def helps(self) -> bool:
+        """Whether reversing beats excluding, significantly and by a margin that matters."""
+        return self.p < SURE and self.reversed - self.left_out >= MATTERS
+
+    def to_dict(self) -> dict[str, float | bool | None]:
+        """As plain values; None if unknown."""
+        shares = {name: None if math.isnan(v) else v for name, v in self._asdict().items()}
+        return {**shares, "helps": self.helps}
 
 
 class AnnotatorVerdicts(NamedTuple):
@@ -66,43 +90,41 @@ def compute_posterior(same: F8, other: F8, level: float) -> tuple[F8, F8, F8]:
 def judge_annotators(crowd: CrowdJudgements, counts: AgreementCounts, level: float) -> AnnotatorVerdicts:
     """Compute all verdicts."""
     quality, low, high = compute_posterior(counts.same_worth, counts.other_worth, level)
-    suspects = high < 0.5
+    suspects, reliable = high < 0.5, low > 0.5
     reversal = measure_reversal(crowd, suspects) if suspects.any() else None
     # Two camps that contradict each other look alike, so only the smaller one can be called malicious.
-    confirmed = reversal is not None and suspects.sum() < (low > 0.5).sum() and _is_confirmed(reversal, level)
-    line = _least_lead(counts, low > 0.5)
+    confirmed = False
+    if reversal is not None and suspects.sum() < reliable.sum():
+        # the others must predict each other better than chance
+        others_low = compute_posterior(np.array([reversal.same]), np.array([reversal.other]), level)[1]
+        confirmed = bool(others_low[0] > 0.5)
+    # The interval of a random annotator must exclude this lead over guessing. The other annotators are not the
+    # truth, and the noisier they are, the less even the best agree with them. So the threshold is a share of
+    # the reliable annotators' lead and not a fixed quality.
+    same, other = counts.same_worth[reliable].sum(), counts.other_worth[reliable].sum()
+    line = float(min(LEAD * (same / (same + other) - 0.5), HONEST - 0.5)) if same + other > 0 else 0.0
     equal = _find_constant_outliers(crowd, level)
     verdicts: list[str] = []
     missing: list[str | None] = []
     pairs = counts.same + counts.other
     for k in range(len(crowd)):
-        if low[k] > 0.5 or (suspects[k] and confirmed):
-            verdicts.append(RELIABLE if low[k] > 0.5 else MALICIOUS)
-            missing.append(None)
+        shared, own = int(crowd.overlap[k]), int(crowd.judgements[k])
+        what: str = FEW
+        why: str | None = (
+            f"judgements: {pairs[k]:,.0f} pairs that others order too leave more than one verdict possible"
+        )
+        if reliable[k] or (suspects[k] and confirmed):
+            what, why = RELIABLE if reliable[k] else MALICIOUS, None
         elif equal[k] or max(0.5 - low[k], high[k] - 0.5) < line:
-            verdicts.append(RANDOM)
-            missing.append(None)
-        else:
-            what, why = _describe_missing_evidence(crowd, k, float(pairs[k]), bool(suspects[k]))
-            verdicts.append(what)
-            missing.append(why)
+            what, why = RANDOM, None
+        elif suspects[k]:
+            what, why = OVERLAP, "other annotators who judge the same items and agree with each other"
+        elif shared < SHARED * own:
+            what = OVERLAP
+            why = f"other annotators on the same items: {shared:,} of {own:,} judgements have them"
+        verdicts.append(what)
+        missing.append(why)
     return AnnotatorVerdicts(quality, low, high, verdicts, missing, reversal)
-
-
-def _is_confirmed(reversal: Reversal, level: float) -> bool:
-    """Whether the others predict each other better than chance."""
-    low = compute_posterior(np.array([reversal.same]), np.array([reversal.other]), level)[1]
-    return bool(low[0] > 0.5)
-
-
-def _least_lead(counts: AgreementCounts, reliable: B1) -> float:
-    """The lead over guessing that the interval of a random annotator must exclude.
-
-    The other annotators are not the truth, and the noisier they are, the less even the best agree with them.
-    So the threshold is a share of the reliable annotators' lead and not a fixed quality.
-    """
-    same, other = counts.same_worth[reliable].sum(), counts.other_worth[reliable].sum()
-    return float(min(LEAD * (same / (same + other) - 0.5), HONEST - 0.5)) if same + other > 0 else 0.0
 
 
 def _find_constant_outliers(crowd: CrowdJudgements, level: float) -> B1:
@@ -113,24 +135,36 @@ def _find_constant_outliers(crowd: CrowdJudgements, level: float) -> B1:
     shared, equal = crowd.count_shared_answers(), crowd.find_constant_annotators()
     agreed = np.nan_to_num(shared.share) * shared.questions
     high = compute_posterior(agreed, shared.questions - agreed, level)[2]
-    return np.asarray(equal & (high < _usual_agreement(shared, ~equal)), np.bool_)
+    total = shared.questions[~equal].sum()
+    usual = float(agreed[~equal].sum() / total) if total else 0.0
+    return np.asarray(equal & (high < usual), np.bool_)
 
 
-def _usual_agreement(shared: SharedAnswers, whom: B1) -> float:
-    total = shared.questions[whom].sum()
-    return float((np.nan_to_num(shared.share) * shared.questions)[whom].sum() / total) if total else 0.0
+def measure_reversal(crowd: CrowdJudgements, suspects: B1) -> Reversal:
+    """Predict the judgements of all annotators but the suspects, fold by fold.
 
-
-def _describe_missing_evidence(
-    crowd: CrowdJudgements, code: int, pairs: float, suspect: bool
-) -> tuple[str, str]:
-    """The verdict where the evidence is insufficient, and what is missing."""
-    if suspect:
-        return OVERLAP, "other annotators who judge the same items and agree with each other"
-    shared, own = int(crowd.overlap[code]), int(crowd.judgements[code])
-    if shared < SHARED * own:
-        return OVERLAP, f"other annotators on the same items: {shared:,} of {own:,} judgements have them"
-    return (
-        FEW,
-        f"judgements: {pairs:,.0f} pairs that others order too leave more than one verdict possible",
-    )
+    The others are split into folds; the judgements of each fold are predicted from the remaining folds, and
+    reversals are chosen without the fold.
+    """
+    n = len(crowd)
+    right, wrong = np.zeros((2, n)), np.zeros((2, n))  # rows: suspects excluded, suspects reversed
+    order = np.lexsort((np.arange(n), -crowd.judgements))
+    order = order[~suspects[order]]
+    for first in range(min(FOLDS, len(order))):
+        # each fold has busy and less busy annotators
+        fold = np.zeros(n, np.bool_)
+        fold[order[first::FOLDS]] = True
+        weights = crowd.estimate_weights_without(fold | suspects)
+        if not weights.any():  # a single remaining annotator has no reference
+            weights = np.where(fold | suspects, 0.0, 1.0)
+        counts = crowd.count_against_weighted(weights)
+        turned = np.where(suspects, np.minimum(crowd.compute_quality_weights(counts), 0.0), weights)
+        for k, tally in enumerate((counts, crowd.count_against_weighted(turned))):
+            right[k, fold], wrong[k, fold] = tally.same_worth[fold], tally.other_worth[fold]
+    gain = (right - wrong)[1] - (right - wrong)[0]
+    size = float(np.sqrt((gain**2).sum()))
+    p = float(normal_cdf(-gain.sum() / size)) if size > 0 else 1.0
+    hits, misses = right.sum(axis=1), wrong.sum(axis=1)
+    total = hits + misses
+    shares = np.divide(hits, total, out=np.full(2, np.nan), where=total > 0)
+    return Reversal(float(hits[0]), float(misses[0]), float(shares[0]), float(shares[1]), p)

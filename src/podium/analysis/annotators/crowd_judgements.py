@@ -189,8 +189,10 @@ class CrowdJudgements:
         sums = np.concatenate((by_row * self.row_values, for_winner, -for_winner))
         size = np.abs(np.concatenate((by_row, by_vote, by_vote)))
         # minus the annotator's own judgements, so that nobody is compared with themselves
+        own = self._item_cells
         total, mass = (
-            sum_by_group(slot, c, self.slot_count)[slot] - self._sum_own_rows(c) for c in (sums, size)
+            sum_by_group(slot, c, self.slot_count)[slot] - sum_by_group(own, c, len(c))[own]
+            for c in (sums, size)
         )
         mass = np.where(mass > EQUAL, mass, np.nan)
         mean = np.round(total / (mass + 1), 9)  # one pseudo-judgement of 0 shrinks rarely judged items
@@ -198,17 +200,16 @@ class CrowdJudgements:
         pair, sign = self.vote_pairs
         for_low: F8 = for_winner * sign
         direct: F8 = sign * (sum_by_group(pair, for_low, len(pair))[pair] - self._sum_own_votes(for_low))
-        placed = mean[:rows] if self.grades is None else self._round_to_grades(total[:rows] / mass[:rows])
+        placed = mean[:rows]
+        if self.grades is not None:
+            # the nearest grade; NaN halfway, since items of one grade form no pair
+            placed = total[:rows] / mass[:rows]
+            scale = 2 * (self.grades - self.grades[0]) / (self.grades[-1] - self.grades[0]) - 1
+            middle = (scale[1:] + scale[:-1]) / 2
+            unclear = np.isnan(placed) | (np.abs(placed[:, None] - middle) < EQUAL).any(axis=1)
+            level = np.searchsorted(middle, np.nan_to_num(placed)).astype(np.float64)
+            placed = np.where(unclear, np.nan, level)
         return placed, direct + GAP * np.nan_to_num(won - lost)
-
-    def _round_to_grades(self, mean: F8) -> F8:
-        """Round mean values to the nearest grade; NaN halfway, since items of one grade form no pair."""
-        assert self.grades is not None
-        scale = 2 * (self.grades - self.grades[0]) / (self.grades[-1] - self.grades[0]) - 1
-        middle = (scale[1:] + scale[:-1]) / 2
-        level = np.searchsorted(middle, np.nan_to_num(mean)).astype(np.float64)
-        unclear = np.isnan(mean) | (np.abs(mean[:, None] - middle) < EQUAL).any(axis=1)
-        return np.where(unclear, np.nan, level)
 
     @functools.cached_property
     def _item_cells(self) -> I8:
@@ -221,9 +222,6 @@ class CrowdJudgements:
     def _pair_cells(self) -> I8:
         """Number of the (annotator, pair) combination of each vote."""
         return number_rows(self.preferences.comparisons.expert, self.vote_pairs[0])[1]
-
-    def _sum_own_rows(self, values: F8) -> F8:
-        return sum_by_group(self._item_cells, values, len(values))[self._item_cells]
 
     def _sum_own_votes(self, values: F8) -> F8:
         return sum_by_group(self._pair_cells, values, len(values))[self._pair_cells]

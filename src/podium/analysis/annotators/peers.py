@@ -27,7 +27,6 @@ from podium.kernels.dispatch import F8
 from podium.kernels.distributions import normal_cdf
 
 __all__ = [
-    "PeerChecks",
     "SideShares",
     "Speed",
     "compare_peers",
@@ -39,13 +38,6 @@ __all__ = [
 ENOUGH_TIMES = 5  # timed judgements required to flag an annotator as fast or slow
 FAR = 3.0  # robust standard deviations, in the logarithm of the median time
 JudgementTimes = Mapping[Id, Sequence[float] | npt.NDArray[np.float64]]
-
-
-class PeerChecks(NamedTuple):
-    """Results of the leaderboard checks on annotators."""
-
-    agreement: Agreement | None
-    copies: dict[Id, list[Id]]  # annotator -> others with near-identical answers
 
 
 class SideShares(NamedTuple):
@@ -66,14 +58,10 @@ class Speed(NamedTuple):
     deviation: F8  # NaN with too few times
 
 
-def compare_peers(crowd: CrowdJudgements) -> PeerChecks:
-    """Run the leaderboard checks on the annotators."""
-    if not crowd.judgements.any():
-        return PeerChecks(None, {})
+def compare_peers(crowd: CrowdJudgements) -> Agreement | None:
+    """The agreement of the annotators with each other; None if they share too little."""
     tally = Tally.from_preferences(_to_votes(crowd))
-    agreement = compute_agreement(tally, estimate_scores(tally.to_contests(), tolerance=1e-6))
-    groups = [] if agreement is None else agreement.copies
-    return PeerChecks(agreement, {j: [o for o in g if o != j] for g in groups for j in g})
+    return compute_agreement(tally, estimate_scores(tally.to_contests(), tolerance=1e-6))
 
 
 def _to_votes(crowd: CrowdJudgements) -> Preferences:

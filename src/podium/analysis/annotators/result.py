@@ -8,16 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from podium.analysis.annotators.annotator_sentences import describe_annotators
 from podium.analysis.annotators.annotator_verdicts import (
+    FEW,
     LEAD,
+    MALICIOUS,
+    OVERLAP,
+    RANDOM,
     SENTENCE_ORDER,
     VERDICTS,
-    AnnotatorVerdicts,
+    Reversal,
     compute_posterior,
     judge_annotators,
 )
@@ -32,21 +35,22 @@ from podium.analysis.annotators.peers import (
     measure_sides,
     measure_speed,
 )
-from podium.analysis.annotators.reversal_check import Reversal
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.core.params import suggest_names
 from podium.core.results import Result, ViewBlock, build_grid, show_field
-from podium.core.tables import Grid, format_decimal
+from podium.core.tables import Grid, format_decimal, format_p_value
+from podium.core.text import format_count, join_names
 from podium.data.consensus import Consensus
 from podium.data.frames import FrameBackend, records_frame
 from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import B1, F8
+from podium.kernels.dispatch import F8
 from podium.methods.base import make
 
 __all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
 
+SHOWN = 5  # groups of copies per summary
 # figure -> number of decimals; None where the data do not determine it
 FIGURES = {"agreement": 2, "peers": 2, "accuracy": 2, "consistency": 2, "first": 2, "seconds": 1, "weight": 2}
 CELLS: dict[str, Callable[[Any], str]] = {
@@ -146,7 +150,31 @@ class Annotators(Result[Annotator]):
     @property
     def lines(self) -> tuple[str, ...]:
         """Summary in sentences."""
-        return tuple(describe_annotators(self, FLAGS[:2] + FLAGS[3:]))
+        counts = self.counts
+        named = [v for v in SENTENCE_ORDER if v != OVERLAP or counts[v]]
+        kinds = ", ".join(f"{counts[v]:,} {'with ' if v in (FEW, OVERLAP) else ''}{v}" for v in named)
+        lines = [f"{format_count(len(self), 'annotator')}: {kinds}"]
+        total = sum(row.judgements for row in self.rows) or 1
+        advice = {MALICIOUS: _describe_reversal(self.reversal), RANDOM: "exclude them, or weight by quality",
+                  OVERLAP: "ask other annotators about the same items"}  # fmt: skip
+        for verdict, what in advice.items():
+            rows = [row for row in self.rows if row.verdict == verdict]
+            if rows:
+                part = sum(row.judgements for row in rows) / total
+                lines.append(
+                    f"{verdict}: {part:.1%} of the judgements, by {join_names([row.annotator for row in rows])}; {what}"
+                )
+        for flag in FLAGS:
+            # copies are flagged together with their names, and listed below
+            rows = [row for row in self.rows if flag in row.flags]
+            if rows:
+                lines.append(f"{flag}: {join_names([row.annotator for row in rows])}")
+        for group in self.copies[:SHOWN]:
+            lines.append(f"near-identical answers, mistakes included: {join_names(group, SHOWN)}")
+        if len(self.copies) > SHOWN:
+            lines.append(f"{len(self.copies) - SHOWN} more groups with near-identical answers")
+        lines.append(f"effective number of independent judges, by volume: {self.effective:.1f}")
+        return tuple(lines)
 
     def filter_by_flag(self, word: str) -> Annotators:
         """Only annotators with a verdict or flag that begins with `word`."""
@@ -159,6 +187,18 @@ class Annotators(Result[Annotator]):
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe with one row per annotator, in the order of `rows`; columns as in `Annotator`."""
         return records_frame(self.rows, Annotator, "annotator", backend)
+
+
+def _describe_reversal(reversal: Reversal | None) -> str:
+    """Advise reversing their answers where that helps on held-out pairs, otherwise excluding them."""
+    if reversal is None or math.isnan(reversal.reversed):
+        return "exclude them"
+    shares = f"held-out pairs of the others predicted: {reversal.left_out:.1%} without them, "
+    shares += f"{reversal.reversed:.1%} with their answers reversed"
+    p = format_p_value(reversal.p)
+    if reversal.helps:
+        return f"reversing their answers helps: {shares} (p {p if p.startswith('<') else f'= {p}'})"
+    return f"exclude them; reversing their answers shows no benefit: {shares}"
 
 
 FIRST, SECOND, COPIES = "always first", "always second", "copies"
@@ -191,160 +231,104 @@ def annotators(
     counts = crowd.count_against_others()
     judged = judge_annotators(crowd, counts, level)
     shown, near = measure_sides(crowd), compare_peers(crowd)
-    columns = _compute_columns(crowd, counts, judged, consensus, labels, times, shown)
-    flags = _collect_flags(crowd, columns, level, shown.one_sided, near.copies)
-    rows = _build_rows(crowd, columns, judged, flags)
-    groups = () if near.agreement is None else tuple(tuple(g) for g in near.agreement.copies)
-    worth = count_effective_judges(crowd, near.agreement)
-    return Annotators(rows, consensus.method, level, worth, groups, judged.reversal)
-
-
-class _AnnotatorColumns(NamedTuple):
-    """Per annotator; NaN means unknown."""
-
-    quality: F8
-    low: F8
-    high: F8
-    pairs: F8
-    agreement: F8
-    peers: F8
-    consistency: F8
-    repeats: F8  # repeated answers to a comparison
-    first: F8
-    first_p: F8
-    seconds: F8
-    deviation: F8
-    accuracy: F8
-    gold_pairs: F8
-    weight: F8
-
-
-def _compute_columns(
-    crowd: CrowdJudgements,
-    counts: AgreementCounts,
-    judged: AnnotatorVerdicts,
-    consensus: Consensus,
-    labels: Labels | None,
-    times: JudgementTimes | None,
-    shown: SideShares,
-) -> _AnnotatorColumns:
-    at = crowd.preferences.index.locate(consensus.index)
-    agreed = crowd.count_against_scores(
-        np.where(at >= 0, consensus.scores[at] if len(consensus.scores) else np.nan, np.nan)
-    )
-    gold = crowd.count_against_scores(_align_labels(crowd, labels))
-    pairs, equal, again = crowd.count_repeats()
-    pace = measure_speed(crowd, times)
-    return _AnnotatorColumns(
-        judged.quality, judged.low, judged.high, counts.same + counts.other,
-        _divide_or_nan(agreed.same, agreed.same + agreed.other), crowd.count_shared_answers().share,
-        _divide_or_nan(equal, pairs), again, shown.share, shown.p, pace.median, pace.deviation,
-        _divide_or_nan(gold.same, gold.same + gold.other), gold.same + gold.other,
-        _align_method_weights(crowd, consensus),
-    )  # fmt: skip
-
-
-def _align_labels(crowd: CrowdJudgements, labels: Labels | None) -> F8:
-    """Labels by slot, NaN if unknown; labels that match no judged item are nearly always a mistake."""
-    if labels is None:
-        return np.full(crowd.slot_count, np.nan)
-    index = crowd.preferences.index
-    grades = labels.align(index)
-    if np.isnan(grades).all():
+    copies = () if near is None else tuple(tuple(g) for g in near.copies)
+    index = preferences.index
+    grades = np.full(crowd.slot_count, np.nan) if labels is None else labels.align(index)
+    if labels is not None and np.isnan(grades).all():  # nearly always a mistake
         warnings.warn(
             f"no judged item has a label: the judgements have items such as {index.items[:3]} of queries "
             f"{index.queries[:3]}, the labels have queries {labels.queries[:3]}; "
             "ids are compared exactly, case and type included",
             PodiumWarning,
-            stacklevel=4,
+            stacklevel=2,
         )
-    return grades
+    gold = crowd.count_against_scores(grades)
+    pace = measure_speed(crowd, times)
+    flags = _collect_flags(crowd, level, pace.deviation, shown.one_sided, copies)
+    figures = _compute_figures(crowd, consensus, gold, shown) | {"seconds": pace.median}
+    pairs, gold_pairs = counts.same + counts.other, gold.same + gold.other
+    place = np.array([VERDICTS.index(v) for v in judged.verdicts], np.int64)
+    order = np.lexsort((np.arange(len(crowd)), -crowd.judgements, place)).tolist()
+    rows = tuple(
+        Annotator(
+            annotator=preferences.experts[i],
+            verdict=judged.verdicts[i],
+            missing=judged.missing[i],
+            flags=tuple(flags[i]),
+            quality=float(judged.quality[i]),
+            low=float(judged.low[i]),
+            high=float(judged.high[i]),
+            judgements=int(crowd.judgements[i]),
+            overlap=int(crowd.overlap[i]),
+            pairs=round(float(pairs[i])),
+            queries=int(crowd.queries[i]),
+            gold_pairs=round(float(gold_pairs[i])),
+            **{name: None if math.isnan(c[i]) else float(c[i]) for name, c in figures.items()},
+        )
+        for i in order
+    )
+    worth = count_effective_judges(crowd, near)
+    return Annotators(rows, consensus.method, level, worth, copies, judged.reversal)
+
+
+def _compute_figures(
+    crowd: CrowdJudgements, consensus: Consensus, gold: AgreementCounts, shown: SideShares
+) -> dict[str, F8]:
+    """Figures that the data may not determine, by annotator; NaN means unknown."""
+    at = crowd.preferences.index.locate(consensus.index)
+    agreed = crowd.count_against_scores(
+        np.where(at >= 0, consensus.scores[at] if len(consensus.scores) else np.nan, np.nan)
+    )
+    pairs, equal, _ = crowd.count_repeats()
+    # the method's own weights, unless it gives all annotators the same
+    weights = np.full(len(crowd), np.nan)
+    given, experts = consensus.expert_weights, consensus.experts
+    if given is not None and experts is not None and not (given == 1).all():
+        at = experts.codes_of(crowd.preferences.experts)
+        weights = np.where(at >= 0, given[at], np.nan)
+    return {
+        "agreement": _divide_or_nan(agreed.same, agreed.same + agreed.other),
+        "peers": crowd.count_shared_answers().share,
+        "consistency": _divide_or_nan(equal, pairs),
+        "first": shown.share,
+        "first_p": shown.p,
+        "accuracy": _divide_or_nan(gold.same, gold.same + gold.other),
+        "weight": weights,
+    }
 
 
 def _divide_or_nan(part: F8, whole: F8) -> F8:
     return np.asarray(np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0), np.float64)
 
 
-def _align_method_weights(crowd: CrowdJudgements, consensus: Consensus) -> F8:
-    """The method's own weights; NaN if it has none or gives all annotators the same."""
-    weights = np.full(len(crowd), np.nan)
-    given, experts = consensus.expert_weights, consensus.experts
-    if given is None or experts is None or (given == 1).all():
-        return weights
-    at = experts.codes_of(crowd.preferences.experts)
-    return np.where(at >= 0, given[at], np.nan)
-
-
-def _find_inconsistent(c: _AnnotatorColumns, level: float) -> B1:
-    """Annotators whose repeated answers are significantly less consistent than those of the others."""
-    equal = np.nan_to_num(c.consistency) * c.repeats
-    high = compute_posterior(equal, c.repeats - equal, level)[2]
-    usual = (equal.sum() - equal + 0.5) / (c.repeats.sum() - c.repeats + 1)
-    return np.asarray((c.repeats > 0) & (high < 0.5 + LEAD * (usual - 0.5)), np.bool_)
-
-
 def _collect_flags(
     crowd: CrowdJudgements,
-    c: _AnnotatorColumns,
     level: float,
+    deviation: F8,
     one_sided: dict[Id, float],
-    copies: dict[Id, list[Id]],
+    copies: Sequence[Sequence[Id]],
 ) -> list[list[str]]:
-    experts = crowd.preferences.experts
-    flags: list[list[str]] = [[] for _ in range(len(crowd))]
-    for name, which in (
-        (EQUAL, crowd.find_constant_annotators()),
-        (CHANGING, _find_inconsistent(c, level)),
-        (FAST, c.deviation < -FAR),
-        (SLOW, c.deviation > FAR),
-    ):
-        for code in np.flatnonzero(which).tolist():
-            flags[code].append(name)
+    # repeated answers that are significantly less consistent than those of the others
+    pairs, same, repeats = crowd.count_repeats()
+    equal = np.nan_to_num(_divide_or_nan(same, pairs)) * repeats
+    high = compute_posterior(equal, repeats - equal, level)[2]
+    usual = (equal.sum() - equal + 0.5) / (repeats.sum() - repeats + 1)
+    marks = {
+        EQUAL: crowd.find_constant_annotators(),
+        CHANGING: (repeats > 0) & (high < 0.5 + LEAD * (usual - 0.5)),
+        FAST: deviation < -FAR,
+        SLOW: deviation > FAR,
+    }
+    flags = {
+        who: [name for name, which in marks.items() if which[code]]
+        for code, who in enumerate(crowd.preferences.experts)
+    }
     for who, share in one_sided.items():
-        flags[_find_code(experts, who)].append(FIRST if share > 0.5 else SECOND)
-    for who, others in copies.items():
-        if EQUAL in flags[_find_code(experts, who)]:
-            continue  # constant answers agree with all other constant answers
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        flags[_find_code(experts, who)].append(f"{COPIES} {others[0]}{more}")
-    return flags
-
-
-def _find_code(experts: Any, who: Id) -> int:
-    return int(experts.code_of(who))
-
-
-def _build_rows(
-    crowd: CrowdJudgements, c: _AnnotatorColumns, judged: AnnotatorVerdicts, flags: Sequence[Sequence[str]]
-) -> tuple[Annotator, ...]:
-    verdicts = judged.verdicts
-    place = np.array([VERDICTS.index(v) for v in verdicts], np.int64)
-    order = np.lexsort((np.arange(len(crowd)), -crowd.judgements, place))
-    values = {name: column.tolist() for name, column in c._asdict().items()}
-    experts, judgements, queries = (
-        crowd.preferences.experts.tolist(),
-        crowd.judgements.tolist(),
-        crowd.queries.tolist(),
-    )
-    optional = ("agreement", "peers", "consistency", "first", "first_p", "seconds", "accuracy", "weight")
-    rows = []
-    for i in order.tolist():
-        known = {name: None if math.isnan(values[name][i]) else values[name][i] for name in optional}
-        rows.append(
-            Annotator(
-                annotator=experts[i],
-                verdict=verdicts[i],
-                missing=judged.missing[i],
-                flags=tuple(flags[i]),
-                quality=values["quality"][i],
-                low=values["low"][i],
-                high=values["high"][i],
-                judgements=judgements[i],
-                overlap=int(crowd.overlap[i]),
-                pairs=round(values["pairs"][i]),
-                queries=queries[i],
-                gold_pairs=round(values["gold_pairs"][i]),
-                **known,
-            )
-        )
-    return tuple(rows)
+        flags[who].append(FIRST if share > 0.5 else SECOND)
+    for group in copies:
+        more = f" and {len(group) - 2} more" if len(group) > 2 else ""
+        for who in group:
+            if EQUAL not in flags[who]:  # constant answers agree with all other constant answers
+                other = next(o for o in group if o != who)
+                flags[who].append(f"{COPIES} {other}{more}")
+    return list(flags.values())

@@ -133,7 +133,12 @@ def _mean_by_group(group: I8, values: F8, groups: int) -> F8:
 def compare_votes(preferences: Preferences) -> AgreementMatrices:
     """Share of agreement among the pairs that both experts decide; votes on a pair are summed first."""
     votes, experts = preferences.comparisons, len(preferences.experts)
-    expert, pair, side = _decide_pairs(preferences)
+    oriented = orient_votes(votes.winner, votes.loser, votes.tie, votes.weight)
+    pair = number_rows(oriented.first, oriented.second)[1]
+    (expert, pair), (won, lost) = sum_rows((votes.expert, pair), (oriented.won, oriented.lost))
+    # the pairs that an expert decides, sorted by expert
+    side = np.sign(won - lost)
+    expert, pair, side = (column[side != 0] for column in (expert, pair, side))
     agreement, evidence = np.full((experts, experts), np.nan), np.zeros((experts, experts))
     answered = np.zeros((experts, len(preferences)), np.float32)  # float32 counts are exact and use BLAS
     answered[votes.expert, votes.query_of_row] = 1.0
@@ -151,17 +156,6 @@ def compare_votes(preferences: Preferences) -> AgreementMatrices:
         agreement[b, b] = 1.0 if first[b + 1] > first[b] else np.nan
         voted[pair[mine]] = 0.0
     return AgreementMatrices(agreement, None, shared, evidence)
-
-
-def _decide_pairs(preferences: Preferences) -> tuple[I8, I8, F8]:
-    """Expert, pair and side (1 or -1) of each pair that an expert decides, sorted by expert."""
-    votes = preferences.comparisons
-    rows = orient_votes(votes.winner, votes.loser, votes.tie, votes.weight)
-    pair = number_rows(rows.first, rows.second)[1]
-    (expert, pair), (won, lost) = sum_rows((votes.expert, pair), (rows.won, rows.lost))
-    side = np.sign(won - lost)
-    kept = side != 0
-    return expert[kept], pair[kept], side[kept]
 
 
 def effective_number(agreement: F8, active: B1) -> float:

@@ -38,7 +38,12 @@ def draw_agreement(diagnosis: Diagnosis) -> Any:
 
 
 def _draw_matrix(alt: Any, diagnosis: Diagnosis, matrix: Any, title: str, middle: float | None) -> Any:
-    names = _order_by_similarity(diagnosis)
+    names = [str(e) for e in diagnosis.experts]
+    if len(names) > 3:  # in clustering order, so that groups appear as squares
+        import numpy as np
+
+        apart = np.maximum(1.0 - np.nan_to_num(diagnosis.agreement, nan=0.0), 0.0)
+        names = [names[i] for i in order_by_linkage(apart)]
     values: list[dict[str, Any]] = [
         {"a": str(a), "b": str(b), "value": v, "queries": int(diagnosis.shared[i, j])}
         for i, a in enumerate(diagnosis.experts)
@@ -63,17 +68,6 @@ def _draw_matrix(alt: Any, diagnosis: Diagnosis, matrix: Any, title: str, middle
         )
         .properties(title=title, width={"step": 18}, height={"step": 18})
     )
-
-
-def _order_by_similarity(diagnosis: Diagnosis) -> list[str]:
-    """Names in clustering order, so that groups appear as squares; up to three experts keep their order."""
-    names = [str(e) for e in diagnosis.experts]
-    if len(names) < 4:
-        return names
-    import numpy as np
-
-    apart = np.maximum(1.0 - np.nan_to_num(diagnosis.agreement, nan=0.0), 0.0)
-    return [names[i] for i in order_by_linkage(apart)]
 
 
 def order_by_linkage(apart: F8) -> list[int]:

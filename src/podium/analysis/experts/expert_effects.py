@@ -113,9 +113,17 @@ def leave_one_out(
     if n > 1:
         for code in np.flatnonzero(preferences.active_experts):
             expert = preferences.experts[int(code)]
-            others = _drop_expert_weight(method, expert, preferences)
-            if others is None:
-                continue
+            others, given = method, method.weights
+            if given is not None:
+                named = (
+                    given
+                    if isinstance(given, Mapping)
+                    else dict(zip(preferences.experts, given, strict=True))
+                )
+                left = {e: w for e, w in named.items() if e != expert}
+                if not any(left.values()):
+                    continue
+                others = dataclasses.replace(method, weights=left)
             less = with_trec_ties(others.aggregate(preferences.without_expert(expert), features))
             moved[code] = 1.0 - mean_of(compute_rbo_by_query(whole, less))
             if labels is not None:
@@ -124,13 +132,3 @@ def leave_one_out(
     return LeaveOneOutEffects(
         mean_of(base), np.array([mean_of(e) for e in effects]), low, high, holm(p), moved
     )
-
-
-def _drop_expert_weight(method: Aggregator, expert: object, preferences: Preferences) -> Aggregator | None:
-    """The method with the weights of the remaining experts; None if all of them are 0."""
-    if method.weights is None:
-        return method
-    weights = method.weights
-    named = weights if isinstance(weights, Mapping) else dict(zip(preferences.experts, weights, strict=True))
-    left = {e: w for e, w in named.items() if e != expert}
-    return dataclasses.replace(method, weights=left) if any(left.values()) else None

@@ -23,7 +23,7 @@ from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.evaluate.evaluation import mean_of
 from podium.kernels.dispatch import B1, F8, I8
 from podium.methods.base import Aggregator
-from podium.metrics.base import Metric, MetricSpec, parse
+from podium.metrics.base import MetricSpec, parse
 
 if TYPE_CHECKING:
     from podium.data.features import Features
@@ -126,7 +126,12 @@ class Diagnosis(Result[Expert]):
         ]
         first: Column = ("expert", show_field("expert"))
         last: Column = ("flags", show_field("flags", ", ".join))
-        rows, optional = sorted(self.rows, key=_sort_key), {name for name, _ in columns}
+
+        def sort_key(r: Expert) -> tuple[float, ...]:
+            values = (r.effect, r.agreement)
+            return tuple(-v if v is not None and math.isfinite(v) else math.inf for v in values)
+
+        rows, optional = sorted(self.rows, key=sort_key), {name for name, _ in columns}
         return build_grid((first, *columns, last), rows, title=self.headline(), optional=optional)
 
     def matrix_grid(self, which: str = "agreement") -> Grid:
@@ -167,10 +172,6 @@ class Diagnosis(Result[Expert]):
         return self._repr_html_()
 
 
-def _sort_key(r: Expert) -> tuple[float, ...]:
-    return tuple(-v if v is not None and math.isfinite(v) else math.inf for v in (r.effect, r.agreement))
-
-
 def diagnose(
     preferences: Preferences,
     labels: Labels | None = None,
@@ -209,6 +210,11 @@ def diagnose(
         else id_overlap.match_labels(preferences, labels, expert, slot)
     )
     usable = labels if len(which) else None
+    nothing = np.full(len(preferences.experts), math.nan)
+    own = expert_effects.SingleExpertScores(nothing, nothing)
+    if usable is not None:
+        depth = chosen_metric.cutoff or DEPTH
+        own = expert_effects.measure_single_experts(preferences, usable, chosen_metric, depth, which)
     columns = _ExpertColumns(
         agreement_matrices.compare_lists(preferences, rows)
         if len(rows.slot)
@@ -218,13 +224,13 @@ def diagnose(
         _find_all_tied(rows, len(preferences.experts)),
         alone_ids,
         unjudged,
-        _measure_own_lists(preferences, usable, chosen_metric, which),
+        own,
         expert_effects.leave_one_out(preferences, usable, chosen, chosen_metric, which, features, level),
     )
-    about = _DiagnosisContext(
-        preferences, repr(chosen), None if usable is None else str(chosen_metric), judged, level
+    name = None if usable is None else str(chosen_metric)
+    return _assemble_diagnosis(
+        preferences, columns, repr(chosen), name, judged, level, [*on_labels, *id_warnings]
     )
-    return _assemble_diagnosis(about, columns, [*on_labels, *id_warnings])
 
 
 class _ExpertColumns(NamedTuple):
@@ -245,23 +251,6 @@ class _ExpertColumns(NamedTuple):
         return self.matrix.agreement if self.measure == "tau-b" else 2 * self.matrix.agreement - 1
 
 
-class _DiagnosisContext(NamedTuple):
-    preferences: Preferences
-    method: str
-    metric: str | None
-    judged: int
-    level: float
-
-
-def _measure_own_lists(
-    preferences: Preferences, labels: Labels | None, metric: Metric, which: I8
-) -> expert_effects.SingleExpertScores:
-    if labels is None:
-        nothing = np.full(len(preferences.experts), math.nan)
-        return expert_effects.SingleExpertScores(nothing, nothing)
-    return expert_effects.measure_single_experts(preferences, labels, metric, metric.cutoff or DEPTH, which)
-
-
 def _find_all_tied(rows: agreement_matrices.ExpertListRows, experts: int) -> B1:
     """Experts with lists of two items or more, all of them fully tied."""
     first = np.cumsum(rows.length) - rows.length
@@ -275,36 +264,46 @@ def _find_all_tied(rows: agreement_matrices.ExpertListRows, experts: int) -> B1:
     return tied
 
 
-def _assemble_diagnosis(about: _DiagnosisContext, c: _ExpertColumns, id_warnings: list[str]) -> Diagnosis:
-    experts = about.preferences.experts
+def _assemble_diagnosis(
+    preferences: Preferences,
+    c: _ExpertColumns,
+    method: str,
+    metric: str | None,
+    judged: int,
+    level: float,
+    id_warnings: list[str],
+) -> Diagnosis:
+    experts = preferences.experts
     copies = _find_copies(experts, c)
-    apart = _median_with_others(np.where(c.matrix.evidence > 0, c.correlation, np.nan))
+    # the median correlation with the others
+    correlation = np.where(c.matrix.evidence > 0, c.correlation, np.nan)
+    np.fill_diagonal(correlation, np.nan)
+    known = [row[~np.isnan(row)] for row in correlation]
+    apart = np.array([float(np.median(row)) if len(row) else math.nan for row in known])
     apart[c.matrix.evidence.sum(axis=1) < EVIDENCE] = math.nan
-    flags = _collect_flags(experts, c, copies, apart, 1 - about.level)
+    flags = _collect_flags(experts, c, copies, apart, 1 - level)
     typical = _mean_with_others(c.matrix.agreement)
     nothing = np.full(len(experts), math.nan)
     overlap = nothing if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
-    active = about.preferences.active_experts
     return Diagnosis(
         experts,
         tuple(
-            _build_row(about.preferences, c, code, flags[code], typical, overlap)
-            for code in range(len(experts))
+            _build_row(preferences, c, code, flags[code], typical, overlap) for code in range(len(experts))
         ),
         c.measure,
         c.matrix.agreement,
         c.matrix.overlap,
         c.matrix.shared,
         copies,
-        agreement_matrices.effective_number(c.correlation, active),
-        about.method,
-        about.metric,
-        _none_if_nan(c.left.value) if about.metric is not None else None,
-        about.judged,
-        about.level,
-        (*id_warnings, *warnings_text.describe_warnings(experts, c, copies, apart, flags, about.metric)),
-        about.preferences.fingerprint,
-        describe_unlisted_rule(about.preferences),
+        agreement_matrices.effective_number(c.correlation, preferences.active_experts),
+        method,
+        metric,
+        _none_if_nan(c.left.value) if metric is not None else None,
+        judged,
+        level,
+        (*id_warnings, *warnings_text.describe_warnings(experts, c, copies, apart, flags, metric)),
+        preferences.fingerprint,
+        describe_unlisted_rule(preferences),
     )
 
 
@@ -333,11 +332,6 @@ def _build_row(
 
 def _mean_with_others(matrix: F8) -> F8:
     return np.array([mean_of(np.delete(row, i)) for i, row in enumerate(matrix)])
-
-
-def _median_with_others(matrix: F8) -> F8:
-    known = [row[(np.arange(len(row)) != i) & ~np.isnan(row)] for i, row in enumerate(matrix)]
-    return np.array([float(np.median(row)) if len(row) else math.nan for row in known])
 
 
 def _find_copies(experts: Ids, c: _ExpertColumns) -> tuple[CopyPair, ...]:

@@ -40,23 +40,18 @@ def describe_warnings(
         sentences.append(
             f"{_quote_names(silent)} {_choose_verb(silent, 'has', 'have')} no answers for any query"
         )
-    sentences += _describe_copies(copies, columns.measure)
+    groups = merge_copies(copies)
+    for group in groups[:NAMED]:
+        least = min(p.agreement for p in copies if p.first in group)
+        same = f"{_quote_names(group)} are near-duplicates ({columns.measure} from {least:.2f})"
+        sentences.append(f"{same}: one opinion counted {len(group)} times")
+    if len(groups) > NAMED:
+        sentences.append(f"{len(groups) - NAMED} more groups of experts are near-duplicates")
     if hurting:
         effect = dict(zip(hurting, columns.left.effect[_find_codes(experts, hurting)].tolist(), strict=True))
         alone = ", each removed alone" if len(hurting) > 1 else ""
         worst = _quote_names(sorted(hurting, key=lambda e: effect[e]))
         sentences.append(f"{metric} of the consensus is higher without {worst}{alone}")
-    return sentences
-
-
-def _describe_copies(copies: Sequence[Any], measure: str) -> list[str]:
-    groups, sentences = merge_copies(copies), []
-    for group in groups[:NAMED]:
-        least = min(p.agreement for p in copies if p.first in group)
-        same = f"{_quote_names(group)} are near-duplicates ({measure} from {least:.2f})"
-        sentences.append(f"{same}: one opinion counted {len(group)} times")
-    if len(groups) > NAMED:
-        sentences.append(f"{len(groups) - NAMED} more groups of experts are near-duplicates")
     return sentences
 
 

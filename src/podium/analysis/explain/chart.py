@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podium.evaluate import charts
 
 if TYPE_CHECKING:
-    from podium.analysis.explain.result import ExpertContribution, Explanation
+    from podium.analysis.explain.result import Explanation
 
 __all__ = ["draw_explanation", "plot_explanation"]
 
@@ -25,12 +25,29 @@ def draw_explanation(explanation: Explanation) -> Any:
     """The explanation as an Altair chart."""
     alt = charts.import_altair()
     voices = explanation.voices[:MOST]
-    values = [_build_bar(v) for v in voices]
+    values: list[dict[str, Any]] = []
+    for voice in voices:
+        places = " / ".join("not listed" if r is None else f"rank {r}" for r in voice.ranks)
+        if voice.votes is not None:
+            places = f"{voice.votes[0]:g} : {voice.votes[1]:g} votes"
+        edge = max(voice.value, 0.0)
+        values.append({"expert": str(voice.expert), "value": voice.value, "places": places, "edge": edge})
     order = [v["expert"] for v in values]
     base = alt.Chart(alt.Data(values=values)).encode(
         y=alt.Y("expert:N", sort=order, title=None, axis=alt.Axis(labelLimit=200))
     )
-    what = _describe_axis(explanation)
+    item, over = explanation.item, explanation.over
+    what, how, title = f"adds to the score of {item.item}", "sums to the score", explanation.lines[0]
+    if over is not None:
+        what, how = f"favors {item.item} over {over.item}", "sums to the difference"
+        where = "above" if item.rank < over.rank else "below"
+        title = (
+            f"{item.item} {where} {over.item} for {explanation.query} (places {item.rank} and {over.rank})"
+        )
+    if not explanation.exact:
+        how = "score minus the score without the expert"
+    if len(voices) < len(explanation.voices):
+        how += f"; strongest {len(voices)} of {len(explanation.voices)} experts"
     color = alt.condition("datum.value >= 0", alt.value(FOR), alt.value(AGAINST))
     bars = base.mark_bar().encode(
         x=alt.X("value:Q", title=what), color=color, tooltip=["expert:N", "value:Q", "places:N"]
@@ -38,37 +55,5 @@ def draw_explanation(explanation: Explanation) -> Any:
     text = base.mark_text(align="left", dx=4, fontSize=10, color="#444444").encode(
         x=alt.X("edge:Q"), text="places:N"
     )
-    return (bars + text).properties(
-        width=420, height={"step": 17}, title=_build_title(explanation, len(voices))
-    )
-
-
-def _build_bar(voice: ExpertContribution) -> dict[str, Any]:
-    """One bar with its label: ranks in the expert's list, or votes."""
-    if voice.votes is not None:
-        places = f"{voice.votes[0]:g} : {voice.votes[1]:g} votes"
-    else:
-        places = " / ".join("not listed" if r is None else f"rank {r}" for r in voice.ranks)
-    edge = max(voice.value, 0.0)
-    return {"expert": str(voice.expert), "value": voice.value, "places": places, "edge": edge}
-
-
-def _describe_axis(explanation: Explanation) -> str:
-    if explanation.over is not None:
-        return f"favors {explanation.item.item} over {explanation.over.item}"
-    return f"adds to the score of {explanation.item.item}"
-
-
-def _build_title(explanation: Explanation, shown: int) -> Any:
-    how = "sums to the score" if explanation.over is None else "sums to the difference"
-    if not explanation.exact:
-        how = "score minus the score without the expert"
-    more = (
-        f"; strongest {shown} of {len(explanation.voices)} experts" if shown < len(explanation.voices) else ""
-    )
-    text = explanation.lines[0]
-    if explanation.over is not None:
-        where = "above" if explanation.item.rank < explanation.over.rank else "below"
-        places = f"places {explanation.item.rank} and {explanation.over.rank}"
-        text = f"{explanation.item.item} {where} {explanation.over.item} for {explanation.query} ({places})"
-    return {"text": text, "subtitle": f"{explanation.method}; {how}{more}"}
+    heading = {"text": title, "subtitle": f"{explanation.method}; {how}"}
+    return (bars + text).properties(width=420, height={"step": 17}, title=heading)

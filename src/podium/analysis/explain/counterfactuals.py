@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
-from podium.analysis.explain import preference_edits
 from podium.core.errors import capture_warnings
 from podium.data.features import Features
 from podium.data.ids import Id
+from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
+from podium.kernels.dispatch import F8, I8
 from podium.methods.base import Aggregator
 
 __all__ = ["Change", "SwapSearch", "scale_expert_weight"]
@@ -83,14 +84,25 @@ class SwapSearch:
 
     def find_changes(self) -> tuple[Change, ...]:
         """All changes, smallest of each kind first."""
-        changes: list[Change] = []
+        changes: list[Change | None] = []
+        lists, table = self.preferences.lists, self.preferences.comparisons
+        first, last = lists.query_starts[self.query : self.query + 2]
+        begin, end = table.query_starts[self.query : self.query + 2]
         with capture_warnings():  # warnings about edited preferences do not concern the data
             for expert in self.gaps:
                 if self.given_up:
                     break
-                changes += filter(None, (self._find_weight_change(expert), *self._find_input_changes(expert)))
+                changes.append(self._find_weight_change(expert))
+                code = self.preferences.experts.code_of(expert)
+                if code is None:
+                    continue
+                own = first + np.flatnonzero(lists.expert[first:last] == code)
+                if len(own):
+                    changes.append(self._find_move(expert, int(own[0])))
+                if (table.expert[begin:end] == code).any():
+                    changes.append(self._find_extra_votes(expert, code))
         kinds = ("weight", "move", "votes")
-        return tuple(sorted(changes, key=lambda c: (kinds.index(c.kind), c.size)))
+        return tuple(sorted(filter(None, changes), key=lambda c: (kinds.index(c.kind), c.size)))
 
     # -- trials ----------------------------------------------------------------------------------------------
 
@@ -139,18 +151,16 @@ class SwapSearch:
             )
         if self._can_scale:
             return self._build_sum_test(expert)
-        return lambda f: f == 0 and self._swaps_without(expert)
+        if len(self.preferences.experts) < 2:
+            return None
+        # the only change is to leave the expert out
+        return lambda f: f == 0 and self._makes_swap(self.aggregator, self.preferences.without_expert(expert))
 
     def _build_sum_test(self, expert: Id) -> Callable[[float], bool]:
         """Multiply the expert's contribution, since a learned sum has no weights to set."""
         total = math.fsum(self.gaps.values())
         slack = 1e-9 * max(map(abs, self.gaps.values()), default=0.0)
         return lambda f: total + (f - 1) * self.gaps[expert] < -slack
-
-    def _swaps_without(self, expert: Id) -> bool:
-        if len(self.preferences.experts) < 2:
-            return False
-        return self._makes_swap(self.aggregator, self.preferences.without_expert(expert))
 
     def _solve_factor(self, expert: Id, test: Callable[[float], bool]) -> float | None:
         """The factor at which the gap, linear in the factor, is 0; rounded away from 1 and verified."""
@@ -164,29 +174,14 @@ class SwapSearch:
 
     # -- lists and votes -------------------------------------------------------------------------------------
 
-    def _find_input_changes(self, expert: Id) -> Sequence[Change | None]:
-        code = self.preferences.experts.code_of(expert)
-        if code is None:
-            return ()
-        which = preference_edits.find_list(self.preferences, self.query, code)
-        table = self.preferences.comparisons
-        begin, end = table.query_starts[self.query : self.query + 2]
-        voted = bool((table.expert[begin:end] == code).any())
-        return (
-            None if which is None else self._find_move(expert, which),
-            self._find_extra_votes(expert, code) if voted else None,
-        )
-
     def _find_move(self, expert: Id, which: int) -> Change | None:
         """The lowest rank that swaps the items, by bisection."""
         lists = self.preferences.lists
-        old = preference_edits.find_rank(lists, which, self.lower)
+        old, _ = _find_entry(lists, which, self.lower)
         worst = int(lists.last_rank[which]) + 2 if old is None else old
 
         def swaps_at_rank(rank: int) -> bool:
-            return self._makes_swap(
-                self.aggregator, preference_edits.move_item(self.preferences, which, self.lower, rank)
-            )
+            return self._makes_swap(self.aggregator, _move_item(self.preferences, which, self.lower, rank))
 
         if worst < 2 or not swaps_at_rank(1):
             return None
@@ -194,11 +189,8 @@ class SwapSearch:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if swaps_at_rank(middle) else (low, middle)
-        after = preference_edits.move_item(self.preferences, which, self.lower, low).lists
-        rank, score = (
-            preference_edits.find_rank(after, which, self.lower),
-            preference_edits.find_score(after, which, self.lower),
-        )
+        after = _move_item(self.preferences, which, self.lower, low).lists
+        rank, score = _find_entry(after, which, self.lower)
         assert rank is not None
         name, now = self._item_name(self.lower), "not listed now" if old is None else f"now {old}"
         with_score = "" if score is None else f", score {score:.6g}"
@@ -210,9 +202,7 @@ class SwapSearch:
         cast = self.preferences.comparisons.weight[self.preferences.comparisons.expert == code].sum()
 
         def swaps_with_votes(votes: int) -> bool:
-            more = preference_edits.add_votes(
-                self.preferences, self.query, code, self.lower, self.upper, float(votes)
-            )
+            more = _add_votes(self.preferences, self.query, code, self.lower, self.upper, float(votes))
             return self._makes_swap(self.aggregator, more)
 
         high = 1
@@ -258,3 +248,89 @@ def _round_away(value: float, *, up: bool) -> list[float]:
         steps = math.ceil(value / unit) if up else math.floor(value / unit)
         out += [float(f"{(steps + extra) * unit:.{digits + 1}g}") for extra in ((0, 1) if up else (0, -1))]
     return [f for f in np.unique(out).tolist()[:: 1 if up else -1] if f >= 0]
+
+
+# -- preferences with one edit ---------------------------------------------------------------------------------------
+
+
+def _find_entry(lists: Lists, which: int, slot: int) -> tuple[int | None, float | None]:
+    """Rank and score of a slot in a list; None where there is none."""
+    rows = slice(int(lists.starts[which]), int(lists.starts[which + 1]))
+    positions = np.flatnonzero(lists.item[rows] == slot)
+    if not len(positions):
+        return None, None
+    score = np.nan if lists.score is None else float(lists.score[rows][positions[0]])
+    return int(lists.rank[rows][positions[0]]), None if np.isnan(score) else score
+
+
+def _move_item(preferences: Preferences, which: int, slot: int, rank: int) -> Preferences:
+    """The preferences with a slot moved to a rank of a list; the items it passes shift down.
+
+    If the list has scores, the slot gets one between its new neighbors. Ranks that follow from the scores
+    still do.
+    """
+    lists = preferences.lists
+    begin, end = int(lists.starts[which]), int(lists.starts[which + 1])
+    old, _ = _find_entry(lists, which, slot)
+    rest = lists.item[begin:end] != slot
+    item, place = lists.item[begin:end][rest], lists.rank[begin:end][rest].astype(np.int64)
+    place = place + ((place >= rank) & (place < (np.inf if old is None else old)))
+    score = None
+    if lists.score is not None:
+        given = lists.score[begin:end]
+        score = np.append(given[rest], _score_between(given[rest], place, rank))
+        if not np.isnan(given).any() and (_competition_ranks(given) == lists.rank[begin:end]).all():
+            place = _competition_ranks(score)
+            place, rank = place[:-1], int(place[-1])
+    items, ranks = np.append(item, slot).astype(np.int32), np.append(place, rank).astype(np.int32)
+    order = np.lexsort((items, ranks))
+    starts = lists.starts.copy()
+    starts[which + 1 :] += len(items) - (end - begin)
+    edited = Lists(
+        lists.query_starts,
+        lists.expert,
+        starts,
+        np.concatenate((lists.item[:begin], items[order], lists.item[end:])),
+        np.concatenate((lists.rank[:begin], ranks[order], lists.rank[end:])),
+        None
+        if score is None or lists.score is None
+        else np.concatenate((lists.score[:begin], score[order], lists.score[end:])),
+    )
+    return replace(preferences, lists=edited)
+
+
+def _score_between(score: F8, place: I8, rank: int) -> float:
+    """A score between the items above the rank and the others; NaN if the list has no scores."""
+    above, below = score[place < rank], score[place > rank]
+    if not len(score) or np.isnan(score).any():
+        return float("nan")
+    step = float(np.ptp(score)) / max(len(score), 2) or 1.0
+    if not len(above):
+        return float(below.max()) + step
+    return float(above.min()) - step if not len(below) else (float(above.min()) + float(below.max())) / 2
+
+
+def _competition_ranks(score: F8) -> I8:
+    """1, 2, 2, 4: one plus the number of larger scores."""
+    return np.asarray(np.searchsorted(np.sort(-score), -score, side="left") + 1, np.int64)
+
+
+def _add_votes(
+    preferences: Preferences, query: int, expert: int, winner: int, loser: int, votes: float
+) -> Preferences:
+    """The preferences with additional votes of an expert for one slot over another."""
+    table = preferences.comparisons
+    begin, end = (int(v) for v in table.query_starts[query : query + 2])
+    at = begin + int(np.searchsorted(table.expert[begin:end], expert, side="right"))
+    starts = table.query_starts.copy()
+    starts[query + 1 :] += 1
+    more = Comparisons(
+        starts,
+        np.insert(table.expert, at, expert),
+        np.insert(table.winner, at, winner),
+        np.insert(table.loser, at, loser),
+        np.insert(table.tie, at, False),
+        np.insert(table.weight, at, votes),
+        None if table.side is None else np.insert(table.side, at, 0),
+    )
+    return replace(preferences, comparisons=more)

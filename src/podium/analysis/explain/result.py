@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,10 +80,25 @@ class Explanation(Result[ExpertContribution]):
     @property
     def lines(self) -> list[str]:
         """The explanation as sentences."""
-        return [
-            *_describe_place(self),
-            *([] if self.over is None else [*_describe_balance(self), *_describe_swaps(self)]),
-        ]
+        lines = []
+        for r in (self.item, self.over):
+            if r is not None:
+                tied = ", tied with another item" if r.tied else ""
+                lines.append(
+                    f"{r.item}: place {r.rank} of {self.of} for {self.query}, score {r.score:.6g}{tied}"
+                )
+        if self.over is not None:
+            return [*lines, *_describe_balance(self, self.over), *_describe_swaps(self)]
+        ranking = [v for v in self.voices if any(r is not None for r in v.ranks) or v.votes]
+        strong = [v for v in self.voices if v.value > 0][:SHOWN]
+        what = "add most" if self.exact else "contribute most"
+        most = f"; {', '.join(str(v.expert) for v in strong)} {what}" if strong else ""
+        lines.append(f"{len(ranking)} of {self.experts} experts rank it{most}")
+        for near, word in ((self.above, "Above"), (self.below, "Below")):
+            if near is not None:
+                gap = abs(near.score - self.item.score)
+                lines.append(f"{word} it: {near.item}, " + (f"{gap:.4g} away" if gap else "same score"))
+        return lines
 
     key = "expert"
     facts = ("method", "query", "items", "exact", "above", "below", "experts", "changes", "complete", "text")
@@ -155,7 +170,13 @@ def explain(
     one = preferences.select([query]) if aggregator.tags.per_query else preferences
     consensus = aggregator.aggregate(one, features)
     places = consensus[query]
-    mine, other = _resolve_items(places, query, item, over)
+    if not places:
+        raise ParameterError(f"query {query!r} has no items to explain")
+    ranking = {r.item: r for r in places}
+    mine = _find_item(ranking, places[0].item if item is None else item, query)
+    other = None if over is None else _find_item(ranking, over, query)
+    if other is not None and other.item == mine.item:
+        raise ParameterError(f"{mine.item!r} cannot be compared with itself; choose another item")
     shown = [r.item for r in (mine, other) if r is not None]
     gap = mine.score - (0.0 if other is None else other.score)
     values, exact = _compute_contributions(aggregator, one, query, shown, features, gap)
@@ -167,25 +188,17 @@ def explain(
         len(places),
         exact,
         sum(one.experts.code_of(e) is not None for e in values),
-        _build_contributions(one, query, shown, values, _find_weights(consensus)),
+        _build_contributions(one, query, shown, values, consensus),
         places[mine.rank - 2] if mine.rank > 1 else None,
         places[mine.rank] if mine.rank < len(places) else None,
     )
-    return explanation if other is None else _with_changes(explanation, aggregator, one, features)
-
-
-def _resolve_items(
-    places: list[RankedItem], query: Id, item: Id | None, over: Id | None
-) -> tuple[RankedItem, RankedItem | None]:
-    """The items to explain, with their places."""
-    if not places:
-        raise ParameterError(f"query {query!r} has no items to explain")
-    ranking = {r.item: r for r in places}
-    mine = _find_item(ranking, places[0].item if item is None else item, query)
-    other = None if over is None else _find_item(ranking, over, query)
-    if other is not None and other.item == mine.item:
-        raise ParameterError(f"{mine.item!r} cannot be compared with itself; choose another item")
-    return mine, other
+    if other is None:
+        return explanation
+    upper, lower = (mine, other) if mine.rank < other.rank else (other, mine)
+    above, below = (one.index.slot(query, r.item) for r in (upper, lower))
+    gaps = {expert: value if upper is mine else -value for expert, value in values.items()}
+    search = SwapSearch(aggregator, one, one.index.query_code(query), above, below, features, gaps, exact)
+    return replace(explanation, changes=search.find_changes(), complete=not search.given_up)
 
 
 def _find_item(ranking: dict[Id, RankedItem], item: Id, query: Id) -> RankedItem:
@@ -214,7 +227,17 @@ def _compute_contributions(
         exact = aggregator.explains_exactly and off <= NEAR * max(1.0, *map(abs, parts.values()), abs(gap))
         if exact or aggregator.tags.per_query:
             return parts, exact
-    return _subtract_parts(_compute_leave_one_out(aggregator, one, query, items, features)), False
+    # an answer that depends on other queries: leave experts out of all of them
+    slots = [one.index.slot(query, item) for item in items]
+    whole = aggregator.aggregate(one, features).scores[slots]
+    effects: list[dict[Id, float]] = [{} for _ in items]
+    for code in np.flatnonzero(one.select([query]).active_experts).tolist():
+        rest, expert = np.zeros(len(slots)), one.experts[code]
+        if len(one.experts) > 1:
+            rest = aggregator.aggregate(one.without_expert(expert), features).scores[slots]
+        for contributions, value in zip(effects, (whole - rest).tolist(), strict=True):
+            contributions[expert] = value
+    return _subtract_parts(effects), False
 
 
 def _subtract_parts(parts: list[dict[Id, float]]) -> dict[Id, float]:
@@ -224,64 +247,34 @@ def _subtract_parts(parts: list[dict[Id, float]]) -> dict[Id, float]:
     return dict(sorted(gap.items(), key=lambda pair: -abs(pair[1])))
 
 
-def _compute_leave_one_out(
-    aggregator: Aggregator, everything: Preferences, query: Id, items: list[Id], features: Features | None
-) -> list[dict[Id, float]]:
-    """Leave experts out of all queries, for methods whose answer to one query depends on the others."""
-    here = everything.select([query])
-    slots = [everything.index.slot(query, item) for item in items]
-    whole = aggregator.aggregate(everything, features).scores[slots]
-    out: list[dict[Id, float]] = [{} for _ in items]
-    for code in np.flatnonzero(here.active_experts).tolist():
-        expert = everything.experts[code]
-        if len(everything.experts) < 2:
-            rest = np.zeros(len(slots))
-        else:
-            rest = aggregator.aggregate(everything.without_expert(expert), features).scores[slots]
-        for contributions, value in zip(out, (whole - rest).tolist(), strict=True):
-            contributions[expert] = value
-    return out
-
-
-def _find_weights(consensus: Consensus) -> dict[Id, float]:
-    """The weights of the experts, none where all are 1."""
-    given, experts = consensus.expert_weights, consensus.experts
-    if given is None or experts is None or bool(np.all(given == 1.0)):
-        return {}
-    return dict(zip(experts.tolist(), given.tolist(), strict=True))
-
-
 def _build_contributions(
-    one: Preferences, query: Id, items: list[Id], values: dict[Id, float], weights: dict[Id, float]
+    one: Preferences, query: Id, items: list[Id], values: dict[Id, float], consensus: Consensus
 ) -> tuple[ExpertContribution, ...]:
-    slots = [one.index.slot(query, item) for item in items]
-    ranks, votes = [_ranks_by_expert(one, slot) for slot in slots], _count_votes(one, slots)
-    rows = [(e, value, tuple(r.get(e) for r in ranks), votes.get(e)) for e, value in values.items()]
-    below = one.unlisted == "below"
-    return tuple(
-        ExpertContribution(
-            *row, _find_preference(row[2], row[3], below) if len(items) > 1 else 0, weights.get(row[0])
-        )
-        for row in rows
-    )
-
-
-def _find_preference(ranks: tuple[int | None, ...], votes: tuple[float, float] | None, below: bool) -> int:
-    """Which of two items the expert itself puts first."""
-    if votes is not None:
-        return int(np.sign(votes[0] - votes[1]))
-    first, second = ranks
-    if first is None or second is None:
-        return (first is not None) - (second is not None) if below else 0
-    return int(np.sign(second - first))
-
-
-def _ranks_by_expert(preferences: Preferences, slot: int) -> dict[Id, int]:
-    """Rank of the slot by expert that lists it."""
-    lists = preferences.lists
-    rows = np.flatnonzero(lists.item == slot)
-    experts = lists.expert[lists.list_of_row[rows]].tolist()
-    return {preferences.experts[e]: r for e, r in zip(experts, lists.rank[rows].tolist(), strict=True)}
+    lists, slots = one.lists, [one.index.slot(query, item) for item in items]
+    ranks: list[dict[Id, int]] = []
+    for slot in slots:
+        rows = np.flatnonzero(lists.item == slot)
+        who = lists.expert[lists.list_of_row[rows]].tolist()
+        ranks.append({one.experts[e]: r for e, r in zip(who, lists.rank[rows].tolist(), strict=True)})
+    votes = _count_votes(one, slots)
+    weights: dict[Id, float] = {}  # none where all are 1
+    given, experts = consensus.expert_weights, consensus.experts
+    if given is not None and experts is not None and not np.all(given == 1.0):
+        weights = dict(zip(experts.tolist(), given.tolist(), strict=True))
+    contributions = []
+    for expert, value in values.items():
+        own, cast = tuple(r.get(expert) for r in ranks), votes.get(expert)
+        prefers = 0
+        if len(items) > 1:
+            first, second = own
+            if cast is not None:
+                prefers = int(np.sign(cast[0] - cast[1]))
+            elif first is not None and second is not None:
+                prefers = int(np.sign(second - first))
+            elif one.unlisted == "below":
+                prefers = (first is not None) - (second is not None)
+        contributions.append(ExpertContribution(expert, value, own, cast, prefers, weights.get(expert)))
+    return tuple(contributions)
 
 
 def _count_votes(preferences: Preferences, slots: list[int]) -> dict[Id, tuple[float, float]]:
@@ -296,63 +289,27 @@ def _count_votes(preferences: Preferences, slots: list[int]) -> dict[Id, tuple[f
     return {preferences.experts[c]: (up[c], down[c]) for c in range(count) if up[c] or down[c]}
 
 
-def _with_changes(
-    explanation: Explanation, aggregator: Aggregator, one: Preferences, features: Features | None
-) -> Explanation:
-    assert explanation.lower is not None
-    query = one.index.query_code(explanation.query)
-    upper, lower = (one.index.slot(explanation.query, i) for i in (explanation.upper, explanation.lower))
-    sign = 1 if explanation.upper == explanation.item.item else -1
-    gaps = {v.expert: sign * v.value for v in explanation.voices}
-    search = SwapSearch(aggregator, one, query, upper, lower, features, gaps, explanation.exact)
-    changes = search.find_changes()
-    return Explanation(**{**vars(explanation), "changes": changes, "complete": not search.given_up})
-
-
 # -- sentences -----------------------------------------------------------------------------------------------
 
 
-def _describe_place(e: Explanation) -> list[str]:
-    lines = []
-    for r in (e.item, e.over):
-        if r is not None:
-            tied = ", tied with another item" if r.tied else ""
-            lines.append(f"{r.item}: place {r.rank} of {e.of} for {e.query}, score {r.score:.6g}{tied}")
-    if e.over is not None:
-        return lines
-    ranking = [v for v in e.voices if any(r is not None for r in v.ranks) or v.votes]
-    strong = [v for v in e.voices if v.value > 0][:SHOWN]
-    what = "add most" if e.exact else "contribute most"
-    most = f"; {', '.join(str(v.expert) for v in strong)} {what}" if strong else ""
-    lines.append(f"{len(ranking)} of {e.experts} experts rank it{most}")
-    for near, word in ((e.above, "above"), (e.below, "below")):
-        if near is not None:
-            gap = abs(near.score - e.item.score)
-            lines.append(
-                f"{word.capitalize()} it: {near.item}, " + (f"{gap:.4g} away" if gap else "same score")
-            )
-    return lines
-
-
-def _describe_balance(e: Explanation) -> list[str]:
-    assert e.over is not None
-    one, other = e.item.item, e.over.item
+def _describe_balance(e: Explanation, over: RankedItem) -> list[str]:
+    one, other = e.item.item, over.item
     first, second = (sum(v.prefers == side for v in e.voices) for side in (1, -1))
     lines = [
         f"Own rankings: {first} expert{' puts' if first == 1 else 's put'} {one} first, {second} {other}"
     ]
     undecided = e.experts - first - second
     lines[0] += f"; {undecided} {'is' if undecided == 1 else 'are'} undecided" if undecided else ""
-    if e.item.score == e.over.score:
+    if e.item.score == over.score:
         return [f"{one} and {other} have the same score; the tie rule puts {e.upper} first", *lines]
-    where = "above" if e.item.rank < e.over.rank else "below"
+    where = "above" if e.item.rank < over.rank else "below"
     up, down = ([v.value for v in e.voices if v.value * sign > 0] for sign in (1, -1))
     if e.exact:
         added = f"{len(up)} expert{'s' * (len(up) != 1)} add {sum(up):.4g} to {one}"
         text = f"{added}, {len(down)} subtract {-sum(down):.4g}"
     else:
         text = f"removing one expert lowers {one} in {len(up)} cases and raises it in {len(down)}"
-    return [f"{one} is {where} {other} by {abs(e.item.score - e.over.score):.4g}: {text}", *lines]
+    return [f"{one} is {where} {other} by {abs(e.item.score - over.score):.4g}: {text}", *lines]
 
 
 def _describe_swaps(e: Explanation) -> list[str]:

@@ -67,12 +67,18 @@ def rank_heatmap(
     parts = [_draw_ranks(alt, grid, y), _draw_places(alt, grid, silent, list(named))]
     if grid.grades:
         parts.append(_draw_grades(alt, grid, silent))
-    first = next(iter(named))
+    total, active = len(one.index.items), int(one.active_experts.sum())
+    selection = f"items in the order of {next(iter(named))}"
+    if len(grid.items) < total:
+        selection += f", the first {len(grid.items) - grid.below} of {total}"
+        selection += f" and {grid.below} relevant ones further down" if grid.below else ""
+    if len(grid.experts) < active:
+        selection += f"; the {len(grid.experts)} of {active} experts that list most of them"
     what = "how {} experts rate {} items" if grid.rated else "where {} experts put {} items"
     dark = "a high rating; a dot: not rated" if grid.rated else "near the top; a dot: not listed"
     title = {
         "text": f"Query {query}: {what.format(len(grid.experts), len(grid.items))}",
-        "subtitle": [_describe_selection(grid, one, first), f"dark: {dark}"],
+        "subtitle": [selection, f"dark: {dark}"],
         "anchor": "start",
     }
     chart = alt.hconcat(*parts, spacing=10, title=title).resolve_scale(y="shared", color="independent")
@@ -99,7 +105,13 @@ def _build_heatmap_data(
     items: int,
     experts: int,
 ) -> HeatmapData:
-    order = _select_items(next(iter(named.values())), query, labels, items)
+    whole, grade = next(iter(named.values())).ranking(query), {}
+    if labels is not None and labels.queries.code_of(query) is not None:
+        here = labels.select([query])
+        grade = dict(zip(here.index.items.tolist(), here.grades.tolist(), strict=True))
+    # the first items, followed by a few relevant ones that the cut would remove
+    good = sorted((i for i in whole[items:] if grade.get(i, 0.0) > 0), key=lambda i: -grade[i])[:BELOW]
+    order = whole[:items] + [i for i in whole[items:] if i in set(good)]
     slots = {one.index.slot(query, item): place for place, item in enumerate(order)}
     lists = one.lists
     kept = np.isin(lists.item, list(slots))
@@ -116,61 +128,32 @@ def _build_heatmap_data(
         for e, s, v, k in zip(who.tolist(), lists.item.tolist(), column.tolist(), kept, strict=True)
         if k and e in names
     }
-    first = next(iter(named.values())).ranking(query, items)
+    places: list[dict[str, Any]] = []
+    for method, consensus in named.items():
+        place = {r.item: r.rank for r in consensus[query]}
+        places += [
+            {"method": method, "item": row, "place": place.get(i)} for i, row in zip(order, rows, strict=True)
+        ]
+    grades: list[dict[str, Any]] = []
+    if labels is not None and labels.queries.code_of(query) is not None:
+        for i, row in zip(order, rows, strict=True):
+            g = grade.get(i, math.nan)
+            shown = (None, "?") if math.isnan(g) else (g, f"{g:g}")
+            grades.append({"item": row, "label": "label", "grade": shown[0], "text": shown[1]})
     across = sorted(names.values(), key=natural_sort_key)
     cells = [{"expert": e, "item": i, "value": value.get((e, i))} for e in across for i in rows]
     return HeatmapData(
         cells,
-        _consensus_cells(named, query, order, rows),
-        _grade_cells(labels, query, order, rows),
+        places,
+        grades,
         rows,
         across,
         (min(value.values(), default=1), max(value.values(), default=1))
         if rated
         else (1, max(2, *value.values(), 2)),
         rated,
-        len(order) - len(first),
+        len(order) - len(whole[:items]),
     )
-
-
-def _select_items(first: Consensus, query: Id, labels: Labels | None, most: int) -> list[Id]:
-    """The first items, followed by a few relevant ones that the cut would remove."""
-    whole = first.ranking(query)
-    if labels is None or labels.queries.code_of(query) is None or len(whole) <= most:
-        return whole[:most]
-    here = labels.select([query])
-    grade = dict(zip(here.index.items.tolist(), here.grades.tolist(), strict=True))
-    good = sorted((i for i in whole[most:] if grade.get(i, 0.0) > 0), key=lambda i: -grade[i])[:BELOW]
-    return whole[:most] + [i for i in whole[most:] if i in set(good)]
-
-
-def _consensus_cells(
-    named: Mapping[str, Consensus], query: Id, order: list[Id], rows: list[str]
-) -> list[dict[str, Any]]:
-    out = []
-    for method, consensus in named.items():
-        place = {r.item: r.rank for r in consensus[query]}
-        out += [
-            {"method": method, "item": row, "place": place.get(i)} for i, row in zip(order, rows, strict=True)
-        ]
-    return out
-
-
-def _grade_cells(labels: Labels | None, query: Id, order: list[Id], rows: list[str]) -> list[dict[str, Any]]:
-    if labels is None or labels.queries.code_of(query) is None:
-        return []
-    here = labels.select([query])
-    known = dict(zip(here.index.items.tolist(), here.grades.tolist(), strict=True))
-    grades = [known.get(i, math.nan) for i in order]
-    return [
-        {
-            "item": row,
-            "label": "label",
-            "grade": None if math.isnan(g) else g,
-            "text": "?" if math.isnan(g) else f"{g:g}",
-        }
-        for row, g in zip(rows, grades, strict=True)
-    ]
 
 
 def build_slanted_axis(alt: Any, step: int) -> Any:
@@ -250,14 +233,3 @@ def _draw_grades(alt: Any, grid: HeatmapData, y: Any) -> Any:
     ink = alt.condition(high, alt.value("white"), alt.value("#1a1a1a"))
     text = base.mark_text(fontSize=10, fontWeight="bold").encode(text="text:N", color=ink)
     return (cells + text).properties(width={"step": 28}, height={"step": 18})
-
-
-def _describe_selection(grid: HeatmapData, one: Preferences, first: str) -> str:
-    total, active = len(one.index.items), int(one.active_experts.sum())
-    text = f"items in the order of {first}"
-    if len(grid.items) < total:
-        text += f", the first {len(grid.items) - grid.below} of {total}"
-        text += f" and {grid.below} relevant ones further down" if grid.below else ""
-    if len(grid.experts) < active:
-        text += f"; the {len(grid.experts)} of {active} experts that list most of them"
-    return text

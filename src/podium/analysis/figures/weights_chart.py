@@ -45,54 +45,36 @@ def weight_table(model: Aggregator | Consensus | Mapping[Id, float]) -> WeightsB
         if given is None or experts is None:
             raise ParameterError(f"{model.method or 'this result'} has no weights by expert")
         return {"weight": dict(zip(experts.tolist(), given.tolist(), strict=True))}
-    weights = _find_learned_weights(model)
-    if weights is None:
-        raise ParameterError(
-            f"{model!r} has no weights by expert; fitted crf, fused, svd and weighted_* models have them"
-        )
-    return weights
-
-
-def _find_learned_weights(model: Aggregator) -> WeightsByKind | None:
     from podium.learning.feature_scorer import FeatureScorer
     from podium.methods.learned.crf import CrfAggregator
     from podium.methods.learned.fused import FusedAggregator
     from podium.methods.learned.svd_features import SvdAggregator
 
-    if not hasattr(model, "experts_"):
-        weights = vars(model).get("weights")  # rankers of features have none
-        return {"weight": dict(weights)} if isinstance(weights, Mapping) else None
-    if isinstance(model, CrfAggregator):
+    is_fitted = hasattr(model, "experts_")
+    if is_fitted and isinstance(model, CrfAggregator):
         rows = model.expert_weights()
         return {
             "not listed": {r.expert: r.missing for r in rows},
             "preferred": {r.expert: r.preferred for r in rows},
             "beaten": {r.expert: -r.beaten for r in rows},
         }
-    if isinstance(model, SvdAggregator) and model.explains_exactly:
-        names = model._group_names()
-        kinds = [f"vector {w}" for _ in range(model.components) for w in ("for", "against")]
-        return _split_by_kind(
-            FeatureScorer.from_model(model).linear_weights.tolist(),
-            [*_number_components(kinds, model.components), "not listed"],
-            names,
+    if is_fitted and isinstance(model, SvdAggregator | FusedAggregator) and model.explains_exactly:
+        kinds, names = list(VIEWS), model.experts_
+        if isinstance(model, SvdAggregator):
+            count, names = model.components, model._group_names()
+            numbers = [""] if count == 1 else [f" {n + 1}" for n in range(count)]
+            kinds = [f"vector {way}{number}" for number in numbers for way in ("for", "against")]
+            kinds.append("not listed")
+        # the weights are ordered by kind, then by expert
+        values, n = FeatureScorer.from_model(model).linear_weights.tolist(), len(names)
+        return {k: dict(zip(names, values[i * n : (i + 1) * n], strict=True)) for i, k in enumerate(kinds)}
+    # rankers of features have none
+    weights = getattr(model, "weights_", None) if is_fitted else vars(model).get("weights")
+    if not isinstance(weights, Mapping):
+        raise ParameterError(
+            f"{model!r} has no weights by expert; fitted crf, fused, svd and weighted_* models have them"
         )
-    if isinstance(model, FusedAggregator) and model.explains_exactly:
-        return _split_by_kind(
-            FeatureScorer.from_model(model).linear_weights.tolist(), list(VIEWS), model.experts_
-        )
-    learned = getattr(model, "weights_", None)
-    return {"weight": dict(learned)} if isinstance(learned, Mapping) else None
-
-
-def _number_components(kinds: list[str], components: int) -> list[str]:
-    return kinds if components == 1 else [f"{kind} {n // 2 + 1}" for n, kind in enumerate(kinds)]
-
-
-def _split_by_kind(values: list[float], kinds: list[str], names: list[Id]) -> WeightsByKind:
-    """Split weights that are ordered by kind, then by expert."""
-    n = len(names)
-    return {k: dict(zip(names, values[i * n : (i + 1) * n], strict=True)) for i, k in enumerate(kinds)}
+    return {"weight": dict(weights)}
 
 
 def weight_matrix(
@@ -106,7 +88,16 @@ def weight_matrix(
     named = {repr(models): models} if isinstance(models, Aggregator) else models
     named = {named.method: named} if isinstance(named, Consensus) else named
     tables = {name: weight_table(model) for name, model in named.items()}
-    across = _select_experts(tables, experts)
+    # the experts with the largest weights, relative to the largest of a kind
+    size: dict[Id, float] = {}
+    for table in tables.values():
+        for weights in table.values():
+            largest = max(map(abs, weights.values()), default=0.0) or 1.0
+            for expert, value in weights.items():
+                size[expert] = max(size.get(expert, 0.0), abs(value) / largest)
+    kept = sorted(size, key=lambda e: -size[e])[:experts]
+    names = zip(kept, disambiguate_names(kept), strict=True)
+    across = dict(sorted(names, key=lambda pair: natural_sort_key(pair[1])))
     blocks = [
         _draw_block(alt, table, across, name, named=n == 0) for n, (name, table) in enumerate(tables.items())
     ]
@@ -117,19 +108,6 @@ def weight_matrix(
     }
     chart = alt.vconcat(*blocks, spacing=6, title=title).resolve_scale(color="shared", x="shared")
     return chart.configure_view(stroke=None).configure_axis(grid=False)
-
-
-def _select_experts(tables: Mapping[str, WeightsByKind], most: int) -> dict[Id, str]:
-    """The experts to draw, with their names."""
-    size: dict[Id, float] = {}
-    for table in tables.values():
-        for weights in table.values():
-            largest = max(map(abs, weights.values()), default=0.0) or 1.0
-            for expert, value in weights.items():
-                size[expert] = max(size.get(expert, 0.0), abs(value) / largest)
-    kept = sorted(size, key=lambda e: -size[e])[:most]
-    names = dict(zip(kept, disambiguate_names(kept), strict=True))
-    return dict(sorted(names.items(), key=lambda pair: natural_sort_key(pair[1])))
 
 
 def _draw_block(alt: Any, table: WeightsByKind, across: Mapping[Id, str], name: str, *, named: bool) -> Any:

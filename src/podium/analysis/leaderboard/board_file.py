@@ -46,7 +46,11 @@ def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, An
         raise ModelFileError(f"{path}: holds a model called {name!r}, not a leaderboard; use podium apply")
     try:
         columns: dict[str, Any] = {n: Ids(json.loads(kept[f"{n}_"].tobytes())) for n in IDS}
-        kept = _complete_columns(kept)
+        counts = {square: kept[f"{square.removesuffix('_squares')}_"] for square in SQUARES}
+        missing = [square for square in SQUARES if f"{square}_" not in kept]
+        # older files lack squared weights; whole counts of single votes equal their squares
+        if missing and not any((counts[square] % 1).any() for square in missing):
+            kept = kept | {f"{square}_": counts[square] for square in missing} | {"fractional_": False}
         columns |= {n: kept[f"{n}_"] for n in COLUMNS}
         columns |= {n: bool(kept[f"{n}_"]) for n in MARKS}
         tally = Tally(**columns)
@@ -59,13 +63,3 @@ def read(path: str | os.PathLike[str]) -> tuple[Tally, list[float], dict[str, An
             raise ModelFileError(f"{path}: {error}") from None
         raise ModelFileError(f"{path}: not a leaderboard file; save it again") from None
     return tally, scores, settings
-
-
-def _complete_columns(kept: dict[str, Any]) -> dict[str, Any]:
-    """Add squared weights to older files: whole counts of single votes equal their squares."""
-    counts = {square: kept[f"{square.removesuffix('_squares')}_"] for square in SQUARES}
-    missing = [square for square in SQUARES if f"{square}_" not in kept]
-    # files with fractional weights lack the squares, which cannot be recovered
-    if not missing or any((counts[square] % 1).any() for square in missing):
-        return kept
-    return kept | {f"{square}_": counts[square] for square in missing} | {"fractional_": False}

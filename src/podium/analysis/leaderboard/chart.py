@@ -25,7 +25,18 @@ def draw_leaderboard(board: Leaderboard, *, top: int | None = None) -> Any:
     """The leaderboard as an Altair chart."""
     alt = charts.import_altair()
     rows = board.rows[: top or MOST]
-    values = [_build_point(row) for row in rows]
+    values = [
+        {
+            "item": str(row.item),
+            "score": row.score,
+            # an open interval ends at the score
+            "low": row.low if math.isfinite(row.low) else row.score,
+            "high": row.high if math.isfinite(row.high) else row.score,
+            "ranks": f"{row.rank_low}-{row.rank_high}",
+            "votes": row.votes,
+        }
+        for row in rows
+    ]
     names = [v["item"] for v in values]
     base = alt.Chart(alt.Data(values=values)).encode(
         y=alt.Y("item:N", sort=names, title=None, axis=alt.Axis(labelLimit=240))
@@ -42,15 +53,3 @@ def draw_leaderboard(board: Leaderboard, *, top: int | None = None) -> Any:
     )
     title = f"{len(board.rows):,} items, {board.tally.votes:,.10g} votes"
     return (bars + dots).properties(width=460, height={"step": 16}, title=title)
-
-
-def _build_point(row: Any) -> dict[str, Any]:
-    """Draw open intervals up to the score."""
-    bounds = {"low": row.low, "high": row.high}
-    return {
-        "item": str(row.item),
-        "score": row.score,
-        **{name: value if math.isfinite(value) else row.score for name, value in bounds.items()},
-        "ranks": f"{row.rank_low}-{row.rank_high}",
-        "votes": row.votes,
-    }

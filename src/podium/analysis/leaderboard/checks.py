@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from podium.analysis.leaderboard.score_estimate import Estimate, estimate_scores
 from podium.analysis.leaderboard.tally import Tally
 from podium.core.text import join_names
 from podium.data.ids import Id
+from podium.kernels.bootstrap import NAMES
 from podium.kernels.distributions import logistic
 
 __all__ = ["LeaderboardCheck", "run_checks"]
@@ -44,50 +45,32 @@ def run_checks(
     tally: Tally, e: Estimate, agreement: Agreement | None, silent: Sequence[Id] = ()
 ) -> tuple[LeaderboardCheck, ...]:
     """Run all checks."""
-    checks = [
-        _check_connected(tally, e, silent),
-        _check_won_and_lost(tally, e),
-        _check_vote_counts(tally),
-        _check_leader(tally, e),
-        _check_convergence(e),
-    ]
-    checks += [
-        _check_position_bias(tally, e),
-        _check_one_sided_judges(tally, e),
-        _check_dominant_judge(tally, e),
-        _check_copies(agreement),
-    ]
-    return tuple(checks)
-
-
-def _check_connected(tally: Tally, e: Estimate, silent: Sequence[Id]) -> LeaderboardCheck:
-    parts: dict[int, list[int]] = {}
-    for item, root in enumerate(e.solution.component.tolist()):
-        parts.setdefault(root, []).append(item)
-    groups = sorted(parts.values(), key=len, reverse=True)
-    details: dict[str, Any] = {
-        "groups": [[tally.items[i] for i in g] for g in groups],
-        "never_played": list(silent),
-    }
-    note = f"; never compared, so excluded: {join_names(silent)}" if silent else ""
-    if len(groups) > 1:
-        words = "; ".join(join_names([tally.items[i] for i in g]) for g in groups[:SHOWN])
-        text = f"{len(groups)} groups were never compared, so their scores are not comparable: {words}{note}"
-        if _queries_stay_apart(tally, e):
-            text += "; no query has items of two groups: build one leaderboard per query (--by query)"
-        return LeaderboardCheck("connected", "warning", text, details)
-    return LeaderboardCheck(
-        "connected", "warning" if silent else "ok", f"all items are linked by comparisons{note}", details
+    return (
+        *_check_comparisons(tally, e, silent),
+        *_check_fit(tally, e),
+        *_check_sides(tally, e),
+        *_check_judges(tally, e, agreement),
     )
 
 
-def _queries_stay_apart(tally: Tally, e: Estimate) -> bool:
-    """Whether the groups come from different queries: several queries, each with the items of one group."""
-    group = np.unique(np.stack((tally.query, e.solution.component[tally.first]), axis=1), axis=0)
-    return 1 < len(np.unique(tally.query)) == len(group)
+def _check_comparisons(tally: Tally, e: Estimate, silent: Sequence[Id]) -> Iterator[LeaderboardCheck]:
+    """Whether the items are linked, bounded on both sides, and have enough votes."""
+    parts: dict[int, list[Id]] = {}
+    for item, root in zip(tally.items, e.solution.component.tolist(), strict=True):
+        parts.setdefault(root, []).append(item)
+    linked = sorted(parts.values(), key=len, reverse=True)
+    details: dict[str, Any] = {"groups": linked, "never_played": list(silent)}
+    note = f"; never compared, so excluded: {join_names(silent)}" if silent else ""
+    text = f"all items are linked by comparisons{note}"
+    if len(linked) > 1:
+        words = "; ".join(map(join_names, linked[:SHOWN]))
+        text = f"{len(linked)} groups were never compared, so their scores are not comparable: {words}{note}"
+        # the groups come from different queries if there are several, each with the items of one group
+        pairs = np.unique(np.stack((tally.query, e.solution.component[tally.first]), axis=1), axis=0)
+        if 1 < len(np.unique(tally.query)) == len(pairs):
+            text += "; no query has items of two groups: build one leaderboard per query (--by query)"
+    yield LeaderboardCheck("connected", "warning" if len(linked) > 1 or silent else "ok", text, details)
 
-
-def _check_won_and_lost(tally: Tally, e: Estimate) -> LeaderboardCheck:
     wins, losses, ties = tally.count_by_item()
     groups = {
         "never lost": np.flatnonzero((losses == 0) & (ties == 0)),
@@ -95,143 +78,113 @@ def _check_won_and_lost(tally: Tally, e: Estimate) -> LeaderboardCheck:
     }
     other = np.flatnonzero(~e.core & ~np.isin(np.arange(len(e)), np.concatenate(list(groups.values()))))
     groups["never lost to the others as a group, or never beat them"] = other
-    texts = [
-        f"{what}: {join_names([tally.items[i] for i in which.tolist()])}"
-        for what, which in groups.items()
-        if len(which)
-    ]
     details = {what: [tally.items[int(i)] for i in which] for what, which in groups.items()}
-    if not texts:
-        return LeaderboardCheck("won and lost", "ok", "chains of wins link all items", details)
-    return LeaderboardCheck(
-        "won and lost", "warning", "; ".join(texts) + "; only the prior bounds these scores", details
+    texts = [f"{what}: {join_names(names)}" for what, names in details.items() if names]
+    text = (
+        "; ".join(texts) + "; only the prior bounds these scores"
+        if texts
+        else "chains of wins link all items"
     )
+    yield LeaderboardCheck("won and lost", "warning" if texts else "ok", text, details)
+
+    total = wins + losses + ties
+    few = [tally.items[i] for i in np.flatnonzero(total < FEW).tolist()]
+    least, most = float(total.min()), float(total.max())
+    details = {"votes": tally.votes, "least": least, "most": most, "few": few}
+    text = f"every item has {least:,.0f} votes or more"
+    if few:
+        text = f"fewer than {FEW} votes each: {join_names(few)}"
+    yield LeaderboardCheck("enough votes", "warning" if few else "ok", text, details)
 
 
-def _check_vote_counts(tally: Tally) -> LeaderboardCheck:
-    total = sum(tally.count_by_item())
-    few = np.flatnonzero(np.asarray(total) < FEW)
-    least, most = float(np.min(total)), float(np.max(total))
-    details = {"votes": tally.votes, "least": least, "most": most, "few": [tally.items[int(i)] for i in few]}
-    if len(few):
-        text = f"fewer than {FEW} votes each: {join_names([tally.items[i] for i in few.tolist()])}"
-        return LeaderboardCheck("enough votes", "warning", text, details)
-    return LeaderboardCheck("enough votes", "ok", f"every item has {least:,.0f} votes or more", details)
-
-
-def _check_leader(tally: Tally, e: Estimate) -> LeaderboardCheck:
+def _check_fit(tally: Tally, e: Estimate) -> Iterator[LeaderboardCheck]:
+    """How few votes would change the leader, and whether the fit converged."""
     flip = votes_to_flip(e)
     if flip is None:
-        return LeaderboardCheck(
-            "leader", "unknown", "no number of votes between the two would change the leader"
-        )
-    first, second = tally.items[flip.leader], tally.items[flip.challenger]
-    votes = f"{flip.votes:,} more vote{'' if flip.votes == 1 else 's'}"
-    text = f"{votes} for {second} over {first} would change the leader"
-    share = flip.votes / max(tally.votes, 1)
-    verdict: CheckVerdict = "warning" if flip.votes <= 3 or share < 1e-4 else "ok"
-    return LeaderboardCheck(
-        "leader", verdict, text, {"votes": flip.votes, "leader": first, "challenger": second}
-    )
-
-
-def _check_convergence(e: Estimate) -> LeaderboardCheck:
+        text = "no number of votes between the two would change the leader"
+        yield LeaderboardCheck("leader", "unknown", text)
+    else:
+        first, second = tally.items[flip.leader], tally.items[flip.challenger]
+        votes = f"{flip.votes:,} more vote{'' if flip.votes == 1 else 's'}"
+        text = f"{votes} for {second} over {first} would change the leader"
+        share = flip.votes / max(tally.votes, 1)
+        verdict: CheckVerdict = "warning" if flip.votes <= 3 or share < 1e-4 else "ok"
+        details: dict[str, Any] = {"votes": flip.votes, "leader": first, "challenger": second}
+        yield LeaderboardCheck("leader", verdict, text, details)
     done, steps = bool(e.solution.converged[0]), int(e.solution.iterations[0])
     text = f"the fit converged in {steps} steps" if done else f"the fit stopped after {steps} steps"
-    gradient = float(e.solution.gradient[0])
-    return LeaderboardCheck(
-        "converged", "ok" if done else "warning", text, {"iterations": steps, "gradient": gradient}
-    )
+    details = {"iterations": steps, "gradient": float(e.solution.gradient[0])}
+    yield LeaderboardCheck("converged", "ok" if done else "warning", text, details)
 
 
-def _check_position_bias(tally: Tally, e: Estimate) -> LeaderboardCheck:
-    known = tally.side != 0
-    if not known.any():
-        return LeaderboardCheck("position", "unknown", "the data do not record which item was shown first")
+def _check_sides(tally: Tally, e: Estimate) -> Iterator[LeaderboardCheck]:
+    """Whether the votes, or single judges, favor the item shown first."""
+    if not tally.side.any():
+        text = "the data do not record which item was shown first"
+        yield LeaderboardCheck("position", "unknown", text)
+        yield LeaderboardCheck("one-sided judges", "unknown", text)
+        return
     effect = estimate_position_bias(tally, e)
-    if not effect.is_known and e.contests.side is None:
-        return LeaderboardCheck("position", "unknown", TOGETHER, {"votes": effect.votes})
     bias, z, share = effect.advantage, effect.z, float(logistic(effect.advantage))
     details = {"advantage": bias, "z": z, "votes": effect.votes, "share_among_equals": share}
     text = (
         f"of equal items, the one shown first wins {share:.1%} (z = {z:{'.1f' if abs(z) < 1e6 else '.3g'}})"
     )
     if e.contests.side is not None:
-        return LeaderboardCheck("position", "ok", f"{text}; the scores are corrected for this", details)
-    if abs(z) > LEANING and abs(bias) > BIAS:
-        return LeaderboardCheck(
-            "position", "warning", f"{text}; randomize the order, or use sides=fit", details
-        )
-    return LeaderboardCheck("position", "ok", text, details)
+        yield LeaderboardCheck("position", "ok", f"{text}; the scores are corrected for this", details)
+    elif not effect.is_known:
+        yield LeaderboardCheck("position", "unknown", TOGETHER, {"votes": effect.votes})
+    elif abs(z) > LEANING and abs(bias) > BIAS:
+        text += "; randomize the order, or use sides=fit"
+        yield LeaderboardCheck("position", "warning", text, details)
+    else:
+        yield LeaderboardCheck("position", "ok", text, details)
 
-
-def _check_one_sided_judges(tally: Tally, e: Estimate) -> LeaderboardCheck:
-    if not (tally.side != 0).any():
-        return LeaderboardCheck(
-            "one-sided judges", "unknown", "the data do not record which item was shown first"
-        )
     effects = estimate_bias_by_judge(tally, e)
     if not any(effect.is_known for effect in effects):
-        return LeaderboardCheck("one-sided judges", "unknown", TOGETHER)
-    judges = find_one_sided_judges(tally, effects)
-    if not judges:
-        return LeaderboardCheck("one-sided judges", "ok", "no judge favors one side")
-    worst = [f"{j.judge} ({j.first_share:.0%} first of {j.votes:,.10g})" for j in judges]
-    part = sum(j.votes for j in judges) / tally.votes
-    text = f"judges who favor one side: {join_names(worst)}; {part:.1%} of the votes; exclude them"
-    return LeaderboardCheck(
-        "one-sided judges", "warning", text, {"judges": [j._asdict() for j in judges], "share": part}
-    )
+        yield LeaderboardCheck("one-sided judges", "unknown", TOGETHER)
+    elif judges := find_one_sided_judges(tally, effects):
+        worst = [f"{j.judge} ({j.first_share:.0%} first of {j.votes:,.10g})" for j in judges]
+        part = sum(j.votes for j in judges) / tally.votes
+        text = f"judges who favor one side: {join_names(worst)}; {part:.1%} of the votes; exclude them"
+        evidence = {"judges": [j._asdict() for j in judges], "share": part}
+        yield LeaderboardCheck("one-sided judges", "warning", text, evidence)
+    else:
+        yield LeaderboardCheck("one-sided judges", "ok", "no judge favors one side")
 
 
-def _check_dominant_judge(tally: Tally, e: Estimate) -> LeaderboardCheck:
+def _check_judges(tally: Tally, e: Estimate, agreement: Agreement | None) -> Iterator[LeaderboardCheck]:
+    """Whether one judge decides the leader, and whether judges copy each other."""
     if len(tally.experts) < 2:
-        return LeaderboardCheck("one judge", "unknown", "there is only one judge")
-    share = tally.count_by_expert() / (tally.won + tally.lost + tally.tied).sum()
-    top = int(share.argmax())
-    judge = tally.experts[top]
-    details: dict[str, Any] = {
-        "judge": judge,
-        "share": float(share[top]),
-        "effective": float(1 / (share**2).sum()),
-    }
-    text = f"the busiest of {len(share):,} judges, {judge}, cast {share[top]:.1%} of the votes"
-    leader, other = tally.items[int(e.order[0])], _find_leader_without(tally, e, judge)
-    details |= {"leader": leader, "leader_without": other}
-    if other != leader:
-        return LeaderboardCheck(
-            "one judge", "warning", f"{text}; without this judge, {other} would lead", details
-        )
-    return LeaderboardCheck(
-        "one judge",
-        "warning" if share[top] > BIG else "ok",
-        f"{text}; {leader} leads without this judge too",
-        details,
-    )
+        yield LeaderboardCheck("one judge", "unknown", "there is only one judge")
+    else:
+        share = tally.count_by_expert() / (tally.won + tally.lost + tally.tied).sum()
+        top = int(share.argmax())
+        judge, leader = tally.experts[top], tally.items[int(e.order[0])]
+        text = f"the busiest of {len(share):,} judges, {judge}, cast {share[top]:.1%} of the votes"
+        rest, _ = tally.without_experts([judge]).drop_unplayed_items()
+        model = e.solution.model
+        name, ties = NAMES[model.kind]
+        met = rest.to_contests(sides=e.contests.side is not None)
+        ties = ties or ("half" if model.half else "ignore")
+        other = rest.items[int(estimate_scores(met, model=name, ties=ties, l2=model.l2).order[0])]
+        details: dict[str, Any] = {"judge": judge, "share": float(share[top])}
+        details |= {"effective": float(1 / (share**2).sum()), "leader": leader, "leader_without": other}
+        if other != leader:
+            text += f"; without this judge, {other} would lead"
+        else:
+            text += f"; {leader} leads without this judge too"
+        doubtful = other != leader or share[top] > BIG
+        yield LeaderboardCheck("one judge", "warning" if doubtful else "ok", text, details)
 
-
-def _find_leader_without(tally: Tally, e: Estimate, judge: Id) -> Id:
-    rest, _ = tally.without_experts([judge]).drop_unplayed_items()
-    model = e.solution.model
-    from podium.kernels.bootstrap import NAMES
-
-    name, ties = NAMES[model.kind]
-    met = rest.to_contests(sides=e.contests.side is not None)
-    again = estimate_scores(met, model=name, ties=ties or ("half" if model.half else "ignore"), l2=model.l2)
-    return rest.items[int(again.order[0])]
-
-
-def _check_copies(agreement: Agreement | None) -> LeaderboardCheck:
     if agreement is None:
-        return LeaderboardCheck("copies", "unknown", "too few comparisons have two or more judges")
+        yield LeaderboardCheck("copies", "unknown", "too few comparisons have two or more judges")
+        return
     count = len(agreement.judges)
-    details = {
-        "judges": count,
-        "effective": agreement.effective,
-        "copies": [list(map(str, g)) for g in agreement.copies],
-    }
+    copies = [list(map(str, g)) for g in agreement.copies]
+    details = {"judges": count, "effective": agreement.effective, "copies": copies}
     text = f"effective number of independent judges: {agreement.effective:.1f} of {count}"
-    if agreement.copies:
-        groups = "; ".join(join_names(g) for g in agreement.copies[:SHOWN])
-        return LeaderboardCheck("copies", "warning", f"{text}; near-identical answers: {groups}", details)
-    return LeaderboardCheck("copies", "warning" if agreement.effective < count / 2 else "ok", text, details)
+    if copies:
+        text += f"; near-identical answers: {'; '.join(join_names(g) for g in agreement.copies[:SHOWN])}"
+    doubtful = bool(copies) or agreement.effective < count / 2
+    yield LeaderboardCheck("copies", "warning" if doubtful else "ok", text, details)

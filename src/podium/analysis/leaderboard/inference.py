@@ -88,8 +88,19 @@ def compute_covariance(
         return fisher
     if errors != "sandwich":
         raise ParameterError(f"errors is {errors!r}; accepted: fisher, sandwich")
-    singles = squares or Squares(c.won, c.lost, c.tied)
-    meat = _compute_vote_meat(e, singles) if clusters is None else _compute_cluster_meat(e, clusters)
+    if clusters is None:
+        # single votes: all votes of a pair with one outcome have the same gradient, times their weight
+        pair, meat = np.arange(len(c.first)), np.zeros((len(e.inverse_hessian),) * 2)
+        for slopes, square in zip(_outcome_slopes(e, pair), squares or (c.won, c.lost, c.tied), strict=True):
+            g = _build_gradients(e, *slopes, pair, pair)
+            meat += g.multiply_columns(right=g.values * square[g.rows])
+    else:
+        slopes = _compute_slopes(e, *clusters[2:], clusters.pair)
+        g = _build_gradients(e, *slopes, clusters.pair, _cluster_of_row(clusters))
+        left = 1 - _compute_vote_shares(e, clusters).values
+        # 0 if one cluster has all votes of an item: then its leverage cannot be corrected
+        corrected = g.values / np.sqrt(np.where(left > 0, left, 1.0))
+        meat = g.multiply_columns(corrected, corrected)
     robust: F8 = half @ meat @ half.T
     other = ~e.core | (robust.diagonal() <= STILL * fisher.diagonal())
     robust[other], robust[:, other] = fisher[other], fisher[:, other]
@@ -232,26 +243,6 @@ def find_tied_groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
 # -- gradients of the votes ------------------------------------------------------------------------------------
 
 
-def _compute_vote_meat(e: Estimate, squares: Squares) -> F8:
-    """Single votes: all votes of a pair with one outcome have the same gradient, times their weight."""
-    pair = np.arange(len(e.contests.first))
-    total = np.zeros((len(e.inverse_hessian),) * 2)
-    for slopes, square in zip(_outcome_slopes(e, pair), squares, strict=True):
-        g = _build_gradients(e, *slopes, pair, pair)
-        total += g.multiply_columns(right=g.values * square[g.rows])
-    return total
-
-
-def _compute_cluster_meat(e: Estimate, clusters: Clusters) -> F8:
-    """Whole clusters, each corrected for its leverage."""
-    slopes = _compute_slopes(e, *clusters[2:], clusters.pair)
-    g = _build_gradients(e, *slopes, clusters.pair, _cluster_of_row(clusters))
-    left = 1 - _compute_vote_shares(e, clusters).values
-    # 0 if one cluster has all votes of an item: then no correction exists
-    corrected = g.values / np.sqrt(np.where(left > 0, left, 1.0))
-    return g.multiply_columns(corrected, corrected)
-
-
 def count_effective_clusters(e: Estimate, clusters: Clusters) -> F8:
     """Effective number of clusters per item: one over the sum of squared shares of its votes."""
     share = _compute_vote_shares(e, clusters)
@@ -278,7 +269,13 @@ def compute_dispersion(
         )
         votes = total**2 / square
     else:
-        apart, votes = _square_by_unit(e, d, pair, cluster, unit)
+        # per cluster and item that meet: sum of the squared gradients of its units, and their number
+        alone = _build_matrix(e, (d, -d), pair, unit)
+        of_unit = np.zeros(alone.height, np.int64)
+        of_unit[unit] = cluster
+        place, shape = (of_unit[alone.rows], alone.columns), (int(cluster.max(initial=0)) + 1, len(e))
+        squared, ones = alone.values**2, np.ones(len(alone.values))
+        apart, votes = (SparseRows.from_entries(c, *place, shape).values for c in (squared, ones))
     item = together.columns
     by_item = np.bincount(item, weights=apart, minlength=len(e))
     counted = e.core[item] & (by_item[item] > 0)
@@ -287,17 +284,6 @@ def compute_dispersion(
     seen = float((together.values[counted] ** 2 / by_item[item]).sum())
     wanted = float((expected / by_item[item]).sum())
     return seen / wanted if wanted > 0 else 1.0
-
-
-def _square_by_unit(e: Estimate, d: F8, pair: I8, cluster: I8, unit: I8) -> tuple[F8, F8]:
-    """Per cluster and item that meet: sum of the squared gradients of its units, and their number."""
-    alone = _build_matrix(e, (d, -d), pair, unit)
-    of_unit = np.zeros(alone.height, np.int64)
-    of_unit[unit] = cluster
-    place, shape = (of_unit[alone.rows], alone.columns), (int(cluster.max(initial=0)) + 1, len(e))
-    squares, ones = alone.values**2, np.ones(len(alone.values))
-    apart, votes = (SparseRows.from_entries(c, *place, shape).values for c in (squares, ones))
-    return apart, votes
 
 
 def _outcome_slopes(e: Estimate, pair: I8) -> list[tuple[F8, F8]]:

@@ -74,13 +74,34 @@ def choose_scheme(
     options: list[tuple[SamplingUnit, VoteSampling]] = []
     for name in units:
         clusters = tally.build_clusters(name, sides=sides, groups=groups) if robust else None
-        options.append((name, _build_sampling(tally, e, clusters, meaning, sides)))
-    chosen, sampling = options[0] if len(options) == 1 else max(options, key=lambda o: _median_width(e, o[1]))
+        by_pair, effective = None, np.full(len(e), np.inf)
+        if clusters is not None:
+            # scores bounded only by the prior have known errors
+            effective = np.where(e.core, u.count_effective_clusters(e, clusters), np.inf)
+        elif meaning == "importance":
+            by_pair = tally.pair_squares(meaning, sides=sides)
+        options.append((name, VoteSampling(clusters, by_pair, effective)))
+
+    def median_width(option: tuple[SamplingUnit, VoteSampling]) -> float:
+        """Median half-width of the 95 % intervals."""
+        sampling = option[1]
+        errors = np.sqrt(np.maximum(u.compute_covariance(e, clusters=sampling.clusters).diagonal(), 0.0))
+        return float(np.median(errors * u.student_critical_values(u.critical_value(0.95), sampling.degrees)))
+
+    chosen, sampling = options[0] if len(options) == 1 else max(options, key=median_width)
     count = None if sampling.clusters is None else len(sampling.clusters.starts) - 1
-    reason = "intervals trust the model and treat votes as independent"
+    text = "intervals trust the model and treat votes as independent"
     if robust:
-        reason = _describe_scheme(chosen, over, count, seen, tally.listed)
-    text = "; ".join(filter(None, (reason, _describe_weights(tally, meaning, vote_weights, count))))
+        text = _describe_scheme(chosen, over, count, seen, tally.listed)
+    # the meaning of the weights, where it matters
+    importance = tally.weight_squares("importance")
+    if count is None and not all(np.array_equal(a, b) for a, b in zip(tally.sums, importance, strict=True)):
+        if meaning == "frequency":
+            why = "all are whole numbers" if vote_weights == "auto" else "as requested"
+            text += f"; a vote of weight w counts as w votes ({why})"
+        else:
+            why = "some are not whole numbers" if vote_weights == "auto" else "as requested"
+            text += f"; a vote counts as one vote, whatever its weight ({why})"
     return IntervalScheme(chosen, count, meaning, seen, text), sampling
 
 
@@ -89,33 +110,18 @@ def _measure_dispersions(
 ) -> dict[SamplingUnit, float]:
     """Dispersion of the votes by expert and by query, where there are several."""
     names: tuple[SamplingUnit, SamplingUnit] = ("experts", "queries")
-    unit = tally.cluster_labels("votes")
-    pair = tally.pair_of_row(sides)
+    unit, pair, squares = (
+        tally.cluster_labels("votes"),
+        tally.pair_of_row(sides),
+        tally.weight_squares(meaning),
+    )
     dispersions = {}
     for name in names:
         label = tally.cluster_labels(name, groups)
         assert label is not None
         if (label != label[0]).any():
-            dispersions[name] = u.compute_dispersion(
-                e, pair, label, tally.sums, tally.weight_squares(meaning), unit
-            )
+            dispersions[name] = u.compute_dispersion(e, pair, label, tally.sums, squares, unit)
     return dispersions
-
-
-def _build_sampling(
-    tally: Tally, e: u.Estimate, clusters: Clusters | None, meaning: WeightMeaning, sides: bool
-) -> VoteSampling:
-    if clusters is not None:
-        # scores bounded only by the prior have known errors
-        return VoteSampling(clusters, None, np.where(e.core, u.count_effective_clusters(e, clusters), np.inf))
-    squares = tally.pair_squares(meaning, sides=sides) if meaning == "importance" else None
-    return VoteSampling(None, squares, np.full(len(e), np.inf))
-
-
-def _median_width(e: u.Estimate, sampling: VoteSampling) -> float:
-    """Median half-width of the 95 % intervals."""
-    errors = np.sqrt(np.maximum(u.compute_covariance(e, clusters=sampling.clusters).diagonal(), 0.0))
-    return float(np.median(errors * u.student_critical_values(u.critical_value(0.95), sampling.degrees)))
 
 
 def _describe_scheme(
@@ -135,17 +141,3 @@ def _describe_scheme(
     what = "single votes" if count is None else f"{count:,} {'lists' if listed else 'soft votes'}"
     why = ", as requested" if over == "votes" else "" if ratios else ": there is one expert and one query"
     return f"intervals are over {what}{why}{measured}"
-
-
-def _describe_weights(
-    tally: Tally, meaning: WeightMeaning, vote_weights: VoteWeightsOption, count: int | None
-) -> str:
-    """The meaning of weights, where it matters."""
-    importance = tally.weight_squares("importance")
-    if count is not None or all(np.array_equal(a, b) for a, b in zip(tally.sums, importance, strict=True)):
-        return ""
-    if meaning == "frequency":
-        why = "as requested" if vote_weights == "frequency" else "all are whole numbers"
-        return f"a vote of weight w counts as w votes ({why})"
-    why = "as requested" if vote_weights == "importance" else "some are not whole numbers"
-    return f"a vote counts as one vote, whatever its weight ({why})"

@@ -219,36 +219,6 @@ class Agreement:
         return found
 
 
-class _JudgeAnswers(NamedTuple):
-    """Each judge's answer to each question (same query, same two items), whichever side the items were on."""
-
-    at: tuple[I8, I8]  # judge, question
-    shape: tuple[int, int]
-    share: F8  # share of the first item
-    off: F8  # residual: share minus the share expected from the scores
-
-    def multiply_judges(self, left: F8 | B1, right: F8 | B1 | None = None) -> F8:
-        """For every pair of judges the sum over shared questions of one value times the other."""
-        order = np.lexsort((self.at[0], self.at[1]))
-        entries = np.asarray(left, np.float64)[order], self.at[1][order], self.at[0][order]
-        table = SparseRows.from_entries(*entries, (self.shape[1], self.shape[0]))
-        return table.multiply_columns(right=None if right is None else np.asarray(right, np.float64)[order])
-
-
-def _collect_answers(tally: Tally, e: Estimate, codes: I8) -> _JudgeAnswers:
-    row = np.full(len(tally.experts), -1)
-    row[codes] = np.arange(len(codes))
-    kept = np.flatnonzero(row[tally.expert] >= 0)
-    (query, _, _), question = number_rows(tally.query[kept], tally.first[kept], tally.second[kept])
-    columns = (tally.won + tally.tied / 2, sum(tally.sums), compute_expected_shares(e, tally))
-    ones = np.ones(len(kept))
-    at, (half, total, wanted, rows) = sum_rows(
-        (row[tally.expert[kept]], question), (*(np.asarray(c)[kept] for c in columns), ones)
-    )
-    share = half / total
-    return _JudgeAnswers((at[0], at[1]), (len(codes), len(query)), share, share - wanted / rows)
-
-
 def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
     """Compare the judges; None if no two of them share SHARED comparisons.
 
@@ -258,14 +228,31 @@ def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
     if tally.listed and len(tally.queries) < SHARED:
         return None  # contests of one list are correlated and reveal little about copies
     codes = np.sort(np.argsort(-tally.count_by_expert(), kind="stable")[:MOST_JUDGES])
-    given = _collect_answers(tally, e, codes)
-    ones = np.ones(len(given.share))
-    shared = given.multiply_judges(ones)
+    # each judge's answer to each question (same query, same two items), whichever side the items were on
+    row = np.full(len(tally.experts), -1)
+    row[codes] = np.arange(len(codes))
+    kept = np.flatnonzero(row[tally.expert] >= 0)
+    (query, _, _), question = number_rows(tally.query[kept], tally.first[kept], tally.second[kept])
+    columns = (tally.won + tally.tied / 2, sum(tally.sums), compute_expected_shares(e, tally))
+    (judge, question), (half, total, wanted, rows) = sum_rows(
+        (row[tally.expert[kept]], question), (*(np.asarray(c)[kept] for c in columns), np.ones(len(kept)))
+    )
+    share = half / total
+    off, ones = share - wanted / rows, np.ones(len(share))
+    order = np.lexsort((judge, question))
+
+    def multiply_judges(left: F8 | B1, right: F8 | None = None) -> F8:
+        """For every pair of judges the sum over shared questions of one value times the other."""
+        entries = np.asarray(left, np.float64)[order], question[order], judge[order]
+        table = SparseRows.from_entries(*entries, (len(query), len(codes)))
+        return table.multiply_columns(right=None if right is None else right[order])
+
+    shared = multiply_judges(ones)
     if len(codes) < 2 or np.triu(shared, 1).max() < SHARED:
         return None
-    same = (given.share > 0.5, given.share == 0.5, given.share < 0.5)
-    agree = np.asarray(sum(map(given.multiply_judges, same)), np.float64)
-    together, own = given.multiply_judges(given.off), given.multiply_judges(given.off**2, ones)
+    same = (share > 0.5, share == 0.5, share < 0.5)
+    agree = np.asarray(sum(map(multiply_judges, same)), np.float64)
+    together, own = multiply_judges(off), multiply_judges(off**2, ones)
     # each judge's residuals are normalized over the questions that both answered
     size = np.sqrt(own * own.T)
     raw = np.divide(together, size, out=np.zeros_like(size), where=size > 0)
@@ -274,13 +261,8 @@ def compute_agreement(tally: Tally, e: Estimate) -> Agreement | None:
     np.fill_diagonal(correlation, 1.0)
     agree = np.divide(agree, shared, out=np.full_like(agree, np.nan), where=shared > 0)
     judges, worth = [tally.experts[int(c)] for c in codes], len(codes) ** 2 / float(correlation.sum())
-    return Agreement(judges, codes, shared, agree, correlation, worth, _group_copies(judges, correlation))
-
-
-def _group_copies(judges: list[Id], correlation: F8) -> list[list[Id]]:
-    """Judges linked by correlations at the level of copies."""
-    label = graphs.label_matrix_components(correlation >= COPY)
-    groups = [
-        [judges[int(j)] for j in np.flatnonzero(label == g)] for g in range(int(label.max(initial=-1)) + 1)
-    ]
-    return sorted((g for g in groups if len(g) > 1), key=len, reverse=True)
+    copies: dict[int, list[Id]] = {}
+    for name, group in zip(judges, graphs.label_matrix_components(correlation >= COPY).tolist(), strict=True):
+        copies.setdefault(group, []).append(name)
+    groups = sorted((g for g in copies.values() if len(g) > 1), key=len, reverse=True)
+    return Agreement(judges, codes, shared, agree, correlation, worth, groups)

@@ -12,7 +12,6 @@ import numpy as np
 from podium.analysis.leaderboard import inference as u
 from podium.analysis.leaderboard.active_sampling import (
     EQUAL,
-    StoppingDecision,
     decide_stopping,
     find_next_pairs,
 )
@@ -21,21 +20,30 @@ from podium.analysis.leaderboard.checks import LeaderboardCheck, run_checks
 from podium.analysis.leaderboard.interval_scheme import IntervalScheme, VoteSampling, choose_scheme
 from podium.analysis.leaderboard.judges import Agreement, compute_agreement
 from podium.analysis.leaderboard.tally import Tally, check_items
-from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.core.errors import InputError, ParameterError, PodiumError, PodiumWarning
 from podium.core.old_names import RenamedAttribute
 from podium.core.params import suggest_names
 from podium.core.results import Result, ViewBlock
 from podium.core.settings import LeaderboardSettings
 from podium.core.tables import Grid, format_p_value
+from podium.core.text import join_names
 from podium.data.frames import FrameBackend, records_frame
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8
 
-__all__ = ["Leaderboard", "LeaderboardSettings", "Proposal", "Standing", "leaderboard"]
+__all__ = [
+    "Leaderboard",
+    "LeaderboardSettings",
+    "Proposal",
+    "Standing",
+    "leaderboard",
+    "leaderboards_by_query",
+]
 
 # Estimates beyond this multiple of the given votes are not reported: the difference is too uncertain.
 FORESEEABLE = 100
+SHOWN = 3  # queries named in a warning
 
 
 @dataclass(frozen=True)
@@ -172,7 +180,26 @@ class Leaderboard(Result[Standing]):
         decision = decide_stopping(
             self.estimate, self.matrix, p=self.p, level=self.settings.level, top=top, degrees=self.degrees
         )
-        return _describe_stopping(decision, self, top)
+        who = f"the best {top} from all others" if top else "all items from each other"
+        level = f"{100 * self.settings.level:.6g}%"
+        if decision.between is None:
+            text = {
+                "settled": f"stop: the votes separate {who} at {level}",
+                "as good as equal": f"stop: the votes separate {who} at {level}, "
+                f"except for practically equal pairs (each wins within {EQUAL:.0%} of one half)",
+            }.get(decision.reason, f"stop: {decision.reason}")
+            return decision.stop, text
+        i, j = decision.between
+        a, b = self.tally.items[i], self.tally.items[j]
+        if decision.reason == "never met":
+            return decision.stop, f"continue: {a} and {b} are in groups that were never compared"
+        p = format_p_value(float(self.p[i, j]))
+        shown = p if p.startswith("<") else f"= {p}"
+        text = f"continue: the votes do not separate {a} and {b} at {level} (p {shown})"
+        if (decision.votes or 0.0) > FORESEEABLE * self.votes:
+            text += "; their scores are too close to estimate how many more votes are needed"
+            return decision.stop, text
+        return decision.stop, f"{text}; about {decision.votes:,.0f} more votes between them would"
 
     def with_votes(self, more: Preferences | Tally) -> Leaderboard:
         """The leaderboard of these votes and more; the fit starts from the old scores."""
@@ -197,7 +224,11 @@ def leaderboard(
     Queries are pooled: an item is the same in all of them. A warning is issued if groups of items were never
     compared; `leaderboards_by_query` builds one per query. `start` maps items to approximate natural scores.
     """
-    how = _resolve_settings(settings, changes)
+    known = [f.name for f in fields(LeaderboardSettings)]
+    for name in changes:
+        if name not in known:
+            raise ParameterError(f"there is no leaderboard setting {name!r}; {suggest_names(name, known)}")
+    how = replace(settings or LeaderboardSettings(), **changes)
     if isinstance(votes, Preferences):
         check_items(votes)
     tally, silent = (
@@ -225,24 +256,55 @@ def leaderboard(
     rows = _build_standings(tally, e, matrix, draws, p, sampling.degrees, how)
     tied_groups = [tuple(tally.items[i] for i in g) for g in u.find_tied_groups(e.order, p, how.level)]
     checks = run_checks(tally, e, judges, silent)
-    _warn_of_groups(checks)
+    if e.solution.component.any():
+        warnings.warn(checks[0].text, PodiumWarning, stacklevel=2)
     return Leaderboard(
         rows, how, tuple(tied_groups), checks, tally, e, matrix, draws, p, scheme, sampling.degrees, judges
     )
 
 
-def _warn_of_groups(checks: tuple[LeaderboardCheck, ...]) -> None:
-    for check in checks:
-        if check.name == "connected" and len(check.details["groups"]) > 1:
-            warnings.warn(check.text, PodiumWarning, stacklevel=3)
+def leaderboards_by_query(
+    votes: Preferences | Tally, *, settings: LeaderboardSettings | None = None, **changes: Any
+) -> dict[Id, Leaderboard]:
+    """A leaderboard of each query's items, by query; see `LeaderboardSettings` for the keywords.
 
+    Queries with too few votes (fewer than two) have none, and a warning names them with the reason.
 
-def _resolve_settings(settings: LeaderboardSettings | None, changes: dict[str, Any]) -> LeaderboardSettings:
-    known = [f.name for f in fields(LeaderboardSettings)]
-    for name in changes:
-        if name not in known:
-            raise ParameterError(f"there is no leaderboard setting {name!r}; {suggest_names(name, known)}")
-    return replace(settings or LeaderboardSettings(), **changes)
+    >>> votes = Preferences.from_comparisons([1, 1, 2, 2], ["j"] * 4, ["a", "b", "x", "y"], ["b", "a", "y", "x"])
+    >>> {query: len(board) for query, board in leaderboards_by_query(votes).items()}
+    {1: 2, 2: 2}
+    """
+    over = changes.get("over", settings.over if settings is not None else None)
+    if over == "queries":
+        raise ParameterError(
+            "over is queries, and each leaderboard has one query; accepted here: votes, experts"
+        )
+    boards: dict[Id, Leaderboard] = {}
+    left_out: dict[Id, PodiumError] = {}
+    if isinstance(votes, Tally):
+        tallies = votes.split_by_query()
+    else:
+        # one query at a time, so that the pairs of all lists are never in memory at once
+        parts = (votes.select([query]) for query in votes.queries)
+        tallies = (
+            (part.queries[0], Tally.from_preferences(part))
+            for part in parts
+            if len(part.comparisons) or bool((part.lists.lengths > 1).any())
+        )
+    for query, tally in tallies:
+        try:
+            boards[query] = leaderboard(tally, settings=settings, **changes)
+        except PodiumError as error:
+            left_out[query] = error
+    if not boards:
+        raise next(
+            iter(left_out.values()), InputError("there are no votes", remedy="give lists or comparisons")
+        )
+    if left_out:
+        names = join_names([f"{query} ({error})" for query, error in left_out.items()], SHOWN)
+        text = f"no leaderboard for {len(left_out):,} of {len(boards) + len(left_out):,} queries: {names}"
+        warnings.warn(text, PodiumWarning, stacklevel=2)
+    return boards
 
 
 def _fit_scores(tally: Tally, how: LeaderboardSettings, start: F8 | None) -> u.Estimate:
@@ -305,40 +367,7 @@ def _build_standings(
     snapped = np.round(e.scores / u.NEAR)
     ranks = 1 + (snapped[:, None] < snapped).sum(axis=1)
     columns = (
-        ranks,
-        best,
-        worst,
-        scores,
-        low,
-        high,
-        errors * how.factor,
-        top,
-        wins + losses + ties,
-        wins,
-        losses,
-        ties,
-    )
+        ranks, best, worst, scores, low, high, errors * how.factor, top, wins + losses + ties, wins, losses, ties
+    )  # fmt: skip
     values = [c.tolist() for c in columns]
     return tuple(Standing(tally.items[i], *(c[i] for c in values)) for i in e.order.tolist())
-
-
-def _describe_stopping(decision: StoppingDecision, board: Leaderboard, top: int | None) -> tuple[bool, str]:
-    """The stopping decision as a sentence."""
-    who = f"the best {top} from all others" if top else "all items from each other"
-    level = f"{100 * board.settings.level:.6g}%"
-    if decision.between is None:
-        text = {
-            "settled": f"stop: the votes separate {who} at {level}",
-            "as good as equal": f"stop: the votes separate {who} at {level}, "
-            f"except for practically equal pairs (each wins within {EQUAL:.0%} of one half)",
-        }.get(decision.reason, f"stop: {decision.reason}")
-        return decision.stop, text
-    a, b = (board.tally.items[i] for i in decision.between)
-    if decision.reason == "never met":
-        return decision.stop, f"continue: {a} and {b} are in groups that were never compared"
-    p = format_p_value(board.p_value(a, b))
-    shown = p if p.startswith("<") else f"= {p}"
-    text = f"continue: the votes do not separate {a} and {b} at {level} (p {shown})"
-    if (decision.votes or 0.0) > FORESEEABLE * board.tally.votes:
-        return decision.stop, f"{text}; their scores are too close to estimate how many more votes are needed"
-    return decision.stop, f"{text}; about {decision.votes:,.0f} more votes between them would"

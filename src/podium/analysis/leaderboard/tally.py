@@ -102,7 +102,16 @@ class Tally:
         for name in ("items", "experts", "queries"):
             mine, theirs = getattr(self, name), getattr(other, name)
             both = code_ids(mine.tolist() + theirs.tolist(), name[:-1]).with_sorted_ids()
-            _check_id_types(both.ids, name)
+            # 1 next to '1': two files that write one id in two ways would create two ids
+            numbers = {str(i): i for i in both.ids if not isinstance(i, str)}
+            alike = (
+                next((i for i in both.ids if isinstance(i, str) and i in numbers), None) if numbers else None
+            )
+            if alike is not None:
+                raise InputError(
+                    f"the merged {name} have both {alike!r} and {numbers[alike]!r}, which look like one id",
+                    remedy="write ids as numbers in both, or as text in both (tables in CSV hold text)",
+                )
             ids.append(both.ids)
             codes.append((both.codes[: len(mine)], both.codes[len(mine) :]))
         parts = []
@@ -286,17 +295,6 @@ def _list_columns(p: Preferences) -> tuple[Any, ...]:
     winner, loser, tie, source = expand_lists(collect_votes(p, np.ones(len(p.experts)))[0])
     weight, side = np.ones(len(source)), np.zeros(len(source), np.int64)
     return winner, loser, tie, weight, side, lists.expert[source], lists.query_of_list[source]
-
-
-def _check_id_types(ids: Ids, name: str) -> None:
-    """Reject 1 next to '1': two files that write one id in two ways would create two ids."""
-    numbers = {str(i): i for i in ids if not isinstance(i, str)}
-    both = [i for i in ids if isinstance(i, str) and i in numbers] if numbers else []
-    if both:
-        raise InputError(
-            f"the merged {name} have both {both[0]!r} and {numbers[both[0]]!r}, which look like one id",
-            remedy="write ids as numbers in both, or as text in both (tables in CSV hold text)",
-        )
 
 
 def _sum_columns(expert: I8, query: I8, first: I8, second: I8, side: I8, *values: F8) -> dict[str, Any]:

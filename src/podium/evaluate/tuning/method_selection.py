@@ -6,20 +6,24 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from podium.core import registry
 from podium.core.errors import ParameterError, PodiumError, PodiumWarning
+from podium.core.params import suggest_names
 from podium.core.progress import Progress
+from podium.core.text import format_count
 from podium.evaluate.result_rankings import aggregate_dataset
 from podium.evaluate.tuning.score_table import TuningTask
 from podium.evaluate.tuning.search_space import MethodSpace
 from podium.kernels.dispatch import I8
 from podium.methods.base import Aggregator, make
+from podium.methods.dialects.dialect import Dialect
 from podium.storage.digests import digest_values
 
-__all__ = ["resolve_baseline", "select_methods"]
+__all__ = ["resolve_baseline", "select_engine_methods", "select_methods"]
 
 FALLBACK = "copeland"  # reads every form
 PATIENCE = 4  # a method may take this many times the baseline's time
@@ -63,7 +67,8 @@ def select_methods(
     for number, spec in enumerate(specs):
         progress(number, len(specs), "timing methods")
         family = MethodSpace.from_spec(spec, weights and bool(len(problem.expert_values)))
-        reason = _explain_unreadable(problem, family.method)
+        refused = problem.data.preferences.forms - every[family.method].tags.accepts
+        reason = f"cannot read {', '.join(sorted(f.value for f in refused))} preferences" if refused else ""
         if methods is None and not reason:
             tags = every[family.method].tags
             if tags.supervised:
@@ -71,7 +76,10 @@ def select_methods(
             elif family.method != baseline.name and time.monotonic() >= stop_at:
                 reason = LATE
             else:
-                reason = _explain_slowness(problem, family.method, allowed)
+                # stored in the folder, so that a resumed run is the same run
+                facts = [problem.key, family.method, "time"]
+                time_method = partial(_time_method, problem, family.method, allowed)
+                reason = problem.folder.get_or_make(partial(digest_values, facts), time_method)["reason"]
         if reason:
             left_out[family.method] = reason
         else:
@@ -82,27 +90,33 @@ def select_methods(
     return families, left_out
 
 
-def _explain_unreadable(problem: TuningTask, method: str) -> str:
-    refused = problem.data.preferences.forms - registry.aggregators.get(method).tags.accepts
-    return f"cannot read {', '.join(sorted(f.value for f in refused))} preferences" if refused else ""
+def select_engine_methods(
+    engine: str, methods: Sequence[str | Aggregator] | None, experts: int
+) -> list[str | Aggregator]:
+    """The methods to search: those requested, each of which the engine must compute, or all that it does.
 
-
-def _explain_slowness(problem: TuningTask, method: str, limit: float) -> str:
-    """Why a method is left out because of its run time or data requirements; empty if it is not.
-
-    The answer is stored in the folder, so that a resumed run is the same run.
+    >>> select_engine_methods("milvus", None, 2)
+    ['milvus_rrf', 'milvus_weighted']
     """
-    kept = problem.folder.get_or_make(
-        lambda: digest_values([problem.key, method, "time"]),
-        lambda: {"reason": _time_method(problem, method, limit)},
-    )
-    return str(kept["reason"])
+    cls = registry.engines.get(engine)
+    own = cls.list_methods()
+    chosen: list[str | Aggregator] = own if methods is None else list(methods)
+    for spec in chosen:
+        made = make(spec)
+        if made.name not in own:
+            raise ParameterError(f"{cls.title} does not compute {made.name}; {suggest_names(made.name, own)}")
+        dialect: Dialect | None = getattr(made, "dialect", None)
+        if dialect is not None and (limit := dialect.describe_list_limit(experts)):
+            have = format_count(experts, "expert")
+            raise ParameterError(f"{cls.title} fuses {limit} with {made.name}, and the input has {have}")
+    return chosen
 
 
-def _time_method(problem: TuningTask, method: str, limit: float) -> str:
-    """Time growing numbers of queries, smallest first, until the limit is exceeded or certain to be.
+def _time_method(problem: TuningTask, method: str, limit: float) -> dict[str, str]:
+    """The reason to leave a method out because of its run time or data requirements; empty if there is none.
 
-    A few queries may take longer each than many together, but not `FAR` times as long.
+    Growing numbers of queries are timed, smallest first, until the limit is exceeded or certain to be. A few
+    queries may take longer each than many together, but not `FAR` times as long.
     """
     sizes = problem.data.preferences.index.sizes[problem.codes]
     order = np.argsort(sizes, kind="stable")
@@ -111,12 +125,12 @@ def _time_method(problem: TuningTask, method: str, limit: float) -> str:
         try:
             spent = _measure_seconds(problem, make(method), np.sort(order[:count]), enough)
         except PodiumError as error:
-            return str(error)
+            return {"reason": str(error)}
         if spent > enough:
             some = "" if count == len(order) else f" for {count} of {len(order)} queries"
             allowed = f"and the limit per configuration is {limit:.2g} s"
-            return f"slow here: {spent:.2g} s{some}, {allowed}; name it to include it"
-    return ""
+            return {"reason": f"slow here: {spent:.2g} s{some}, {allowed}; name it to include it"}
+    return {"reason": ""}
 
 
 def _measure_seconds(problem: TuningTask, method: Aggregator, columns: I8, enough: float = 0.0) -> float:

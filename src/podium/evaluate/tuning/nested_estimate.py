@@ -12,14 +12,13 @@ its fold), and the interval is as wide as the spread of the results.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from podium.evaluate.significance import assess_differences
-from podium.evaluate.tuning.config_search import find_best
-from podium.evaluate.tuning.score_table import ScoreTable, TuningTask
+from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, find_best
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.distributions import student_cdf, student_quantile
 
@@ -71,7 +70,12 @@ def estimate_nested(
     }
     others = {name: _collect_held_out(problem, rivals[name], picks) for name, picks in first.items()}
     spread: dict[str, list[F8]] = {name: [] for name in rivals}
-    for counts in _resample_queries(len(problem), rounds, seed):
+    # counts of each query per resample, in blocks whose size depends only on the data
+    random, n = np.random.default_rng(seed), len(problem)
+    block = max(1, CHUNK // max(n, 1))
+    for done in range(0, rounds, block):
+        drawn = random.multinomial(n, np.full(n, 1 / n), size=min(block, rounds - done))
+        counts = drawn.astype(np.float64)
         ours = _repeat_choices(problem, each, counts)
         for name, matrices in rivals.items():
             spread[name].append(ours - _repeat_choices(problem, matrices, counts))
@@ -105,13 +109,6 @@ def _repeat_choices(problem: TuningTask, each: Sequence[F8], counts: F8) -> F8:
         total += held[np.arange(len(counts)), picks]
     means: F8 = total / counts.sum(axis=1)
     return means
-
-
-def _resample_queries(n: int, rounds: int, seed: int) -> Iterator[F8]:
-    """Counts of each query per resample, in blocks whose size depends only on the data."""
-    random, block = np.random.default_rng(seed), max(1, CHUNK // max(n, 1))
-    for done in range(0, rounds, block):
-        yield random.multinomial(n, np.full(n, 1 / n), size=min(block, rounds - done)).astype(np.float64)
 
 
 def compute_tuning_row(estimate: NestedEstimate, name: str, level: float, seed: int) -> TuningRow:

@@ -27,17 +27,26 @@ from podium.data.dataset import Dataset
 from podium.data.ids import Ids
 from podium.evaluate.result_rankings import aggregate_dataset, expert_rankings
 from podium.evaluate.splits import find_labeled_queries
-from podium.evaluate.tuning.quality_weights import QualityWeights
-from podium.evaluate.tuning.search_space import TuningConfig
+from podium.evaluate.tuning.search_space import QualityWeights, TuningConfig
 from podium.evaluate.tuning.stacked_folds import FoldGroup, StackedFolds
-from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.dispatch import F8, I8
 from podium.methods.base import Aggregator
 from podium.metrics.base import Metric, measure
 from podium.storage.digests import digest_dataset, digest_values
 from podium.storage.folder_cache import ResultCache
 
-__all__ = ["ScoreTable", "TuningTask", "measure_method"]
+__all__ = [
+    "ScoreTable",
+    "TuningTask",
+    "find_best",
+    "find_finalists",
+    "measure_method",
+    "own_values",
+]
 
+THIRD = 3  # one in THIRD configurations advances, to THIRD times the queries
+FEWEST = 8  # queries in the first rung
+LAST = 20  # finalists: the bootstrap must see the alternatives
 _Stack = tuple[tuple[FoldGroup, ...], StackedFolds | None]
 
 
@@ -68,10 +77,21 @@ class TuningTask:
                 f"no item that was ranked has a label: the preferences have queries {ours}, the labels {theirs}",
                 remedy="ids are compared exactly, case and type included; label these queries and items",
             )
-        codes = codes[_find_defined(data, codes, metric)]
-        if not len(codes):
+        # queries on which the metric is defined (tau needs two grades), for any strict ranking
+        index = data.preferences.index
+        strict = Consensus.from_scores(index, -np.arange(len(index.items), dtype=np.float64), tolerance=0.0)
+        wanted = data.labels.queries.codes_of(index.queries.take(codes))
+        codes = codes[~np.isnan(measure([metric], strict, data.labels, wanted)[0])]
+        n = len(codes)
+        if not n:
             raise InputError(f"{metric} is not defined for any judged query", remedy="choose another metric")
-        return cls(data, codes, _assign_folds(data, codes, folds, seed), metric, ties, folder)
+        if folds is None and data.part is not None and len(np.unique(data.part[codes])) > 2:
+            fold = np.unique(data.part[codes], return_inverse=True)[1].astype(np.int64)
+        else:
+            # few judged queries: leave one out
+            count = n if n < 10 else min(n, 5 if folds is None else folds)
+            fold = np.random.default_rng(seed).permutation(np.arange(n) % count).astype(np.int64)
+        return cls(data, codes, fold, metric, ties, folder)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -140,27 +160,6 @@ class TuningTask:
         alone = [expert_rankings(preferences, e, ties=self.ties) for e in preferences.experts]
         values: F8 = np.nan_to_num(np.array([self.measure_queries(c, self.data, all_of_them) for c in alone]))
         return values
-
-
-def _find_defined(data: Dataset, codes: I8, metric: Metric) -> B1:
-    """Queries on which the metric is defined (tau needs two grades), for any strict ranking."""
-    assert data.labels is not None
-    index = data.preferences.index
-    strict = Consensus.from_scores(index, -np.arange(len(index.items), dtype=np.float64), tolerance=0.0)
-    wanted = data.labels.queries.codes_of(index.queries.take(codes))
-    is_defined: B1 = ~np.isnan(measure([metric], strict, data.labels, wanted)[0])
-    return is_defined
-
-
-def _assign_folds(data: Dataset, codes: I8, folds: int | None, seed: int) -> I8:
-    """The fold of every judged query: the parts of the data, or random folds."""
-    n = len(codes)
-    if folds is None and data.part is not None and len(np.unique(data.part[codes])) > 2:
-        return np.unique(data.part[codes], return_inverse=True)[1].astype(np.int64)
-    count = min(n, 5 if folds is None else folds)
-    if n < 10:
-        count = n  # few judged queries: leave one out
-    return np.random.default_rng(seed).permutation(np.arange(n) % count).astype(np.int64)
 
 
 @dataclass(eq=False)
@@ -250,27 +249,25 @@ def evaluate_config(problem: TuningTask, config: TuningConfig, columns: I8) -> F
         out[:] = measure_method(problem, config.make_method(experts), columns)
         return _check_defined(out)
     groups = problem.fold_groups(columns)
-    fold = problem.fold[columns]
-    for group, group_values in zip(groups, _evaluate_held_out(problem, config, columns), strict=True):
-        # without a and b: values of fold a's queries when b is excluded too, and vice versa
-        for own, other in ((group.a, group.b), (group.b, group.a)):
-            at = fold[group.at] == own
-            out[other, group.at[at]] = group_values[at]
-    return _check_defined(out)
-
-
-def _evaluate_held_out(problem: TuningTask, config: TuningConfig, columns: I8) -> list[F8]:
-    """Values of every group of queries, computed from what was learned without it."""
-    groups = problem.fold_groups(columns)
+    # every group of queries is evaluated with what was learned without it
     free = [np.flatnonzero((problem.fold != g.a) & (problem.fold != g.b)) for g in groups]
     by_quality = isinstance(config.weights, QualityWeights) and _is_per_query(config)
     stack = problem.stack(columns) if by_quality else None
     if stack is None:
         models = [fit_config(problem, config, rest) for rest in free]
-        return [measure_method(problem, m, columns[g.at]) for m, g in zip(models, groups, strict=True)]
-    weights = [w for rest in free for w in learn_weights(problem, config, rest)]
-    ranked = stack.rank_groups(config.make_method(stack.preferences.experts.tolist(), weights), problem.ties)
-    return [problem.measure_queries(c, g.part, columns[g.at]) for c, g in zip(ranked, groups, strict=True)]
+        held_out = [measure_method(problem, m, columns[g.at]) for m, g in zip(models, groups, strict=True)]
+    else:
+        weights = [w for rest in free for w in learn_weights(problem, config, rest)]
+        method = config.make_method(stack.preferences.experts.tolist(), weights)
+        ranked = zip(stack.rank_groups(method, problem.ties), groups, strict=True)
+        held_out = [problem.measure_queries(c, g.part, columns[g.at]) for c, g in ranked]
+    fold = problem.fold[columns]
+    for group, group_values in zip(groups, held_out, strict=True):
+        # without a and b: values of fold a's queries when b is excluded too, and vice versa
+        for own, other in ((group.a, group.b), (group.b, group.a)):
+            at = fold[group.at] == own
+            out[other, group.at[at]] = group_values[at]
+    return _check_defined(out)
 
 
 def _check_defined(values: F8) -> F8:
@@ -310,3 +307,40 @@ def measure_method(problem: TuningTask, model: Aggregator, columns: I8) -> F8:
     """The metric of a method on these judged queries."""
     part = problem.select_part(columns) if model.tags.per_query else problem.data
     return problem.measure_queries(aggregate_dataset(model, part, problem.ties), part, columns)
+
+
+def own_values(table: ScoreTable) -> F8:
+    """Evaluate each query only with what was learned without its own fold."""
+    columns = np.arange(len(table.problem))
+    values: F8 = table.values[:, table.problem.fold, columns]
+    return values
+
+
+def find_finalists(
+    table: ScoreTable, kind: str, fold: int | None, seed: int, workers: int, progress: Progress = no_progress
+) -> I8:
+    """Remaining configurations when `fold` (None: no fold) is held out; their values are complete."""
+    problem, rows = table.problem, list(range(table.config_limit))
+    # rungs are the same queries for every fold, minus the fold itself, so that values are shared
+    dealt = np.random.default_rng(seed).permutation(len(problem))
+    size = max(FEWEST, math.ceil(len(problem) / THIRD**2))
+    while kind == "halving" and size < len(problem) and len(rows) > LAST:
+        columns = np.sort(dealt[:size])
+        # survivors of a rung must be computed to the end, so only the first rung may be cut short
+        table.compute_missing(rows, columns, workers, progress, optional=len(rows) == len(table.configs))
+        rows = [r for r in rows if r < table.config_limit and r not in table.failed]
+        if fold is not None:
+            columns = columns[problem.fold[columns] != fold]
+        values = (own_values(table) if fold is None else table.values[:, fold])[rows][:, columns]
+        order = np.argsort(-np.round(values.sum(axis=1), 12), kind="stable")
+        kept = {rows[i] for i in order[: max(LAST, math.ceil(len(rows) / THIRD))].tolist()}
+        rows, size = sorted(kept | {0}), size * THIRD  # the baseline stays
+    everything = np.arange(len(problem))
+    table.compute_missing(rows, everything, workers, progress, optional=len(rows) == len(table.configs))
+    return np.array([r for r in rows if r < table.config_limit and r not in table.failed], np.int64)
+
+
+def find_best(means: F8) -> I8:
+    """The first best entry of every row; differences in the last bits, from summation order, are ignored."""
+    positions: I8 = np.argmax(np.round(means, 12), axis=-1)
+    return positions

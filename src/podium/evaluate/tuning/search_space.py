@@ -7,30 +7,79 @@ import itertools
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from podium.core import params, registry
 from podium.core.errors import ParameterError
-from podium.core.params import Choice, Parameter, Range
+from podium.core.params import Choice, Parameter, Range, Tune
 from podium.data.ids import Id
-from podium.evaluate.tuning.quality_weights import FEW, QualityWeights, round_significant, sample_weights
+from podium.kernels.dispatch import F8
 from podium.methods.base import Aggregator, make
 
 __all__ = [
     "MethodSpace",
+    "QualityWeights",
     "TuningConfig",
+    "build_configurations",
     "find_axes",
     "grid_values",
     "list_grid_configs",
+    "round_significant",
     "sample_configs",
     "sample_value",
 ]
 
 POINTS = 5  # grid points per interval
 WEIGHTED = 2 / 3  # share of a method's random configurations that have weights
+FEW = 6  # random weights cover their space for up to this many experts; beyond, only `QualityWeights` do
 POWERS, SHARES = (1.0, 2.0, 4.0, 8.0), (1.0, 0.5)  # grid of weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualityWeights:
+    """Each expert weighs (its mean / the best mean) ** power; experts outside the best share `keep` weigh 0.
+
+    The means are over the training queries, so weights differ between folds.
+
+    >>> QualityWeights(power=2, keep=0.6).compute_weights(np.array([0.4, 0.2, 0.1]))
+    [1.0, 0.25, 0.0]
+    """
+
+    power: Annotated[float, Range(0, 100), Tune(0.5, 16, log=True), "how much better experts count more"] = (
+        4.0
+    )
+    keep: Annotated[float, Range(0, 1, open_low=True), Tune(0.2, 1), "share of the experts that count"] = 1.0
+
+    def compute_weights(self, means: F8) -> list[float]:
+        """One weight per expert; equal weights if all means are 0."""
+        best = float(means.max(initial=0.0))
+        if not best > 0:
+            return [1.0] * len(means)
+        kept = max(1, math.ceil(round(self.keep * len(means), 9)))
+        least = np.sort(means)[::-1][kept - 1]  # ties with the last expert kept stay too
+        powers = np.where(means >= least, np.clip(means / best, 0.0, 1.0) ** self.power, 0.0)
+        return [round_significant(w) for w in powers.tolist()]
+
+    def __str__(self) -> str:
+        kept = "" if self.keep == 1 else f", best {self.keep:.0%} of the experts"
+        return f"weights by quality^{self.power:g}{kept}"
+
+
+def sample_weights(random: np.random.Generator, experts: int) -> tuple[float, ...]:
+    """Weights from a uniform distribution on the simplex, scaled so that the largest is 1."""
+    raw = random.dirichlet(np.ones(experts))
+    return tuple(round_significant(w) for w in (raw / raw.max()).tolist())
+
+
+def round_significant(value: float, digits: int = 3) -> float:
+    """Round to significant digits, so that what is tried is what is printed and saved.
+
+    >>> round_significant(12.3456), round_significant(0.00123456), round_significant(0)
+    (12.3, 0.00123, 0.0)
+    """
+    return float(f"{value:.{digits}g}")
 
 
 @dataclass(frozen=True)
@@ -213,17 +262,15 @@ def list_grid_configs(families: Sequence[MethodSpace], trials: int) -> list[Tuni
         c for family in families for c in itertools.islice(_iterate_grid(family), trials + 1)
     )
     if len(configs) > trials:
-        size = sum(_count_grid(family) for family in families)
+        size = 0
+        for family in families:
+            trusts = 1 + len(POWERS) * len(SHARES) * family.weighted
+            size += trusts * math.prod(len(grid_values(axis)) for axis in family.axes)
         raise ParameterError(
             f"the grid has up to {size:,} configurations and trials is {trials:,}; allow more trials, "
             "name fewer methods, fix some parameters, or search at random"
         )
     return list(configs)
-
-
-def _count_grid(family: MethodSpace) -> int:
-    trusts = 1 + len(POWERS) * len(SHARES) * family.weighted
-    return trusts * math.prod(len(grid_values(axis)) for axis in family.axes)
 
 
 def _iterate_grid(family: MethodSpace) -> Iterator[TuningConfig]:
@@ -233,3 +280,14 @@ def _iterate_grid(family: MethodSpace) -> Iterator[TuningConfig]:
         plain = family.build_config(dict(zip(names, values, strict=True)))
         if plain.is_valid:
             yield from (dataclasses.replace(plain, weights=weights) for weights in (None, *trusts))
+
+
+def build_configurations(
+    kind: str, families: Sequence[MethodSpace], trials: int, experts: int, seed: int, baseline: TuningConfig
+) -> list[TuningConfig]:
+    """The configurations to try; the baseline is always included and first."""
+    if kind == "grid":
+        configs = list_grid_configs(families, trials)
+    else:
+        configs = sample_configs(families, trials, experts, seed)
+    return list(dict.fromkeys((baseline, *configs)))

@@ -19,7 +19,7 @@ from podium.data.index import ItemIndex
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
 from podium.kernels import segments
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import I8
 from podium.methods.base import Aggregator
 
 __all__ = ["LARGEST", "FoldGroup", "StackedFolds"]
@@ -54,14 +54,16 @@ class StackedFolds:
         rows, listed = (
             segments.offsets(sizes) for sizes in ([t.rows for t in lists], [len(t) for t in lists])
         )
-        experts = len(parts[0].experts)
+        experts, scores = len(parts[0].experts), None
+        if lists[0].score is not None:
+            scores = np.concatenate([np.full(t.rows, np.nan) if t.score is None else t.score for t in lists])
         table = Lists(
             _concat_offsets([t.query_starts for t in lists], listed),
             np.concatenate([t.expert + g * experts for g, t in enumerate(lists)]).astype(np.int32),
             _concat_offsets([t.starts for t in lists], rows),
             np.concatenate([t.item + s for t, s in zip(lists, slots, strict=False)]).astype(np.int32),
             np.concatenate([t.rank for t in lists]),
-            None if lists[0].score is None else np.concatenate([_scores_or_nan(t) for t in lists]),
+            scores,
         )
         own = ItemIndex(
             Ids(np.arange(sum(map(len, index)))),
@@ -88,7 +90,3 @@ class StackedFolds:
 
 def _concat_offsets(each: list[I8], first: I8) -> I8:
     return np.concatenate([*(o[:-1] + f for o, f in zip(each, first, strict=False)), first[-1:]])
-
-
-def _scores_or_nan(lists: Lists) -> F8:
-    return np.full(lists.rows, np.nan) if lists.score is None else lists.score

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,13 +21,11 @@ from podium.data.dataset import Dataset
 from podium.data.unlisted_rule import describe_unlisted_rule
 from podium.evaluate.crossvalidation import STEPS
 from podium.evaluate.evaluation import mean_of
-from podium.evaluate.tuning.config_search import build_configurations, find_best, find_finalists, own_values
-from podium.evaluate.tuning.engine_tuning import (
-    describe_rounding,
-    round_for_engine,
+from podium.evaluate.tuning.method_selection import (
+    resolve_baseline,
     select_engine_methods,
+    select_methods,
 )
-from podium.evaluate.tuning.method_selection import resolve_baseline, select_methods
 from podium.evaluate.tuning.nested_estimate import (
     NestedEstimate,
     TuningRow,
@@ -35,8 +33,16 @@ from podium.evaluate.tuning.nested_estimate import (
     estimate_nested,
 )
 from podium.evaluate.tuning.result import Tuning, TuningTrial
-from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, fit_config
-from podium.evaluate.tuning.search_space import MethodSpace
+from podium.evaluate.tuning.score_table import (
+    ScoreTable,
+    TuningTask,
+    find_best,
+    find_finalists,
+    fit_config,
+    measure_method,
+    own_values,
+)
+from podium.evaluate.tuning.search_space import MethodSpace, build_configurations
 from podium.kernels import dispatch
 from podium.kernels.dispatch import F8, I8
 from podium.methods.base import Aggregator
@@ -97,7 +103,7 @@ def tune(
     check_settings(TuneSettings, {"search": search, **numbers})
     if budget is not None and not budget > 0:
         raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
-    times = _TimeBudget(time.monotonic(), math.inf if budget is None else budget)
+    begin, seconds = time.monotonic(), math.inf if budget is None else budget
     problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultCache.open(resume))
     if engine is not None:
         methods = select_engine_methods(engine, methods, len(dataset.preferences.experts))
@@ -111,16 +117,15 @@ def tune(
         supervised=supervised,
         weights=learns,
         limit=limit,
-        stop_at=times.time_after(TIMING),
+        stop_at=begin + TIMING * seconds,
         progress=_span_progress(progress, 0.0, 0.3),
     )
     first = MethodSpace.from_spec(base, False).build_config()
     experts = len(dataset.preferences.experts)
     table = ScoreTable(problem, build_configurations(search, chosen, trials, experts, seed, first))
-    table.stop_at = times.time_after(FIRST_RUNG if search == "halving" else 1.0)
-    cut = np.linspace(
-        0.5 if search == "halving" else 0.95, 1.0, problem.fold_count + 1
-    )  # else the rest is known by then
+    table.stop_at = begin + (FIRST_RUNG if search == "halving" else 1.0) * seconds
+    # without halving, the rest is known by then
+    cut = np.linspace(0.5 if search == "halving" else 0.95, 1.0, problem.fold_count + 1)
     threads = dispatch.count_threads() if workers is None else workers
     last = find_finalists(table, search, None, seed, threads, _span_progress(progress, 0.3, cut[0]))
     if 0 in table.failed:
@@ -135,15 +140,31 @@ def tune(
     progress(STEPS, STEPS, "done")
     result = _build_result(table, last, estimate, repr(base), left_out, search, seed, level, budget)
     if engine is not None:
-        result = _round_result(problem, result, engine, base)
+        result = _round_for_engine(problem, result, engine, base)
     return _note_tuning(problem, result)
 
 
-def _round_result(problem: TuningTask, result: Tuning, engine: str, baseline: Aggregator) -> Tuning:
-    """The result with the best configuration as the engine takes it, and a note on what rounding costs."""
-    rounded = round_for_engine(result.best, engine, problem.data.preferences.experts.tolist())
-    vars(rounded).update({k: v for k, v in vars(result.best).items() if k.endswith("_")})
-    note = describe_rounding(problem, engine, result.best, rounded, baseline)
+def _round_for_engine(problem: TuningTask, result: Tuning, engine: str, baseline: Aggregator) -> Tuning:
+    """The result with the weights that the engine takes, and a note on what rounding costs.
+
+    Experts that the engine leaves out have weight 0.
+    """
+    rounded, cls = result.best, registry.engines.get(engine)
+    if rounded.weights is not None:
+        experts = problem.data.preferences.experts.tolist()
+        form = cls().translate(rounded, {e: str(e) for e in experts})
+        written = dict(zip((s.expert for s in form.sources), form.weights, strict=True))
+        values = rounded.get_parameters() | {"weights": {e: written.get(e, 0.0) for e in experts}}
+        rounded = type(rounded)(**values)
+        vars(rounded).update({k: v for k, v in vars(result.best).items() if k.endswith("_")})
+    columns = np.arange(len(problem))
+    before, after, default = (
+        mean_of(measure_method(problem, m, columns)) for m in (result.best, rounded, baseline)
+    )
+    note = (
+        f"as {cls.title} takes it: {problem.metric} {before:.4f} before rounding, {after:.4f} after, "
+        f"{default:.4f} with {baseline!r}, on the queries it was tuned on"
+    )
     return replace(result, best=rounded, notes=(note, *result.notes))
 
 
@@ -171,17 +192,6 @@ def _span_progress(progress: Progress, low: float, high: float) -> Progress:
         progress(round(STEPS * (low + (high - low) * done / max(total, 1))), STEPS, what)
 
     return report_step
-
-
-class _TimeBudget(NamedTuple):
-    """Start time and budget of a search."""
-
-    begin: float
-    budget: float
-
-    def time_after(self, share: float) -> float:
-        """The time at which a share of the budget is used up."""
-        return self.begin + share * self.budget
 
 
 def _find_untried(table: ScoreTable, families: Sequence[MethodSpace]) -> dict[str, str]:
@@ -223,10 +233,14 @@ def _build_result(
         known = problem.data.preferences.queries.codes_of(labels.queries) >= 0
         note_queries(best, [labels.select_codes(np.flatnonzero(known))])
     if estimate is None:
-        rows: tuple[TuningRow, ...] = _build_training_rows(table, baseline)
+        # a single query has only training values
+        rows = [TuningRow(baseline, mean_of(own[0]))]
+        if len(problem.expert_values):
+            top = int(find_best(problem.expert_values.mean(axis=1)))
+            rows.append(TuningRow(f"oracle expert ({experts[top]})", mean_of(problem.expert_values[top])))
         values = {"tuned": own[winner], baseline: own[0]}
     else:
-        rows = tuple(compute_tuning_row(estimate, name, level, seed) for name in estimate.others)
+        rows = [compute_tuning_row(estimate, name, level, seed) for name in estimate.others]
         values = {"tuned": estimate.tuned, **estimate.others}
     return Tuning(
         metric=problem.metric,
@@ -234,7 +248,7 @@ def _build_result(
         config=config.describe(experts),
         baseline=baseline,
         tuned=mean_of(values["tuned"]),
-        rows=rows,
+        rows=tuple(rows),
         trials=_build_trials(table, own, set(last.tolist()), winner),
         chosen=()
         if estimate is None
@@ -250,16 +264,6 @@ def _build_result(
         budget=budget,
         same=bool((np.abs(own[last] - own[0]) <= 1e-12).all()),
     )
-
-
-def _build_training_rows(table: ScoreTable, baseline: str) -> tuple[TuningRow, ...]:
-    """Means for a single query."""
-    problem, rows = table.problem, [TuningRow(baseline, mean_of(own_values(table)[0]))]
-    if len(problem.expert_values):
-        best = int(find_best(problem.expert_values.mean(axis=1)))
-        name = problem.data.preferences.experts[best]
-        rows.append(TuningRow(f"oracle expert ({name})", mean_of(problem.expert_values[best])))
-    return tuple(rows)
 
 
 def _build_trials(table: ScoreTable, own: F8, last: set[int], winner: int) -> tuple[TuningTrial, ...]:

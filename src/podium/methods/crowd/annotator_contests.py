@@ -65,11 +65,8 @@ def collect_annotator_contests(
     answers = [np.concatenate((x, y + by)) for x, y, by in zip(a.answers, b.answers, moved, strict=True)]
     judged, size = np.concatenate((a.judged, b.judged)), preferences.index.sizes[answers[1]]
     by = np.maximum(size if scale == "all" else judged, 1).astype(np.float64)
-    slope, step = {
-        "difference": (0.5 / by, 0.0),
-        "vote": (0.0 * by, 0.5),
-        "printed": (1.0 / by, -0.5),
-    }[pair]
+    rules = {"difference": (0.5 / by, 0.0), "vote": (0.0 * by, 0.5), "printed": (1.0 / by, -0.5)}
+    slope, step = rules[pair]
     strangers = (size - judged)[both.group]
     stranger = np.where((strangers > 0) & (unjudged == "typical"), both.chance - 0.5, 0.0)
     contests = OpponentTable(
@@ -152,10 +149,8 @@ def _shares_below(query: I8, score: F8, weight: F8) -> F8:
     new = np.concatenate(([True], query[1:] != query[:-1]))
     value = np.cumsum(new | np.concatenate(([True], score[1:] != score[:-1]))) - 1
     which = np.cumsum(new) - 1
-    at_value, total = (
-        sum_by_group(value, weight, int(value[-1]) + 1),
-        sum_by_group(which, weight, int(which[-1]) + 1),
-    )
+    at_value = sum_by_group(value, weight, int(value[-1]) + 1)
+    total = sum_by_group(which, weight, int(which[-1]) + 1)
     of_value = which[np.flatnonzero(np.diff(value, prepend=-1))]
     upto = np.cumsum(at_value) - (np.cumsum(total) - total)[of_value]
     share = (upto - at_value / 2) / np.where(total > 0, total, 1.0)[of_value]
@@ -202,12 +197,7 @@ def count_agreeing_pairs(
     groups = len(answers.expert)
     counted = known & (a < b), known & (a > b), known
     agree, against, total = (sum_by_group(answers.pair_group, w, groups) for w in counted)
-    for sums, more in zip((agree, against, total), _count_list_agreement(preferences, place), strict=True):
-        sums[: len(more)] += more
-    return agree, against, total
-
-
-def _count_list_agreement(preferences: Preferences, place: I8) -> list[F8]:
+    # pairs of the lists, which are the first groups
     lists = preferences.lists
     kept = np.flatnonzero(place[lists.item] >= 0)
     of_row, rank = lists.list_of_row[kept], lists.rank[kept]
@@ -216,15 +206,15 @@ def _count_list_agreement(preferences: Preferences, place: I8) -> list[F8]:
     new = np.ones(len(kept), np.bool_)
     new[1:] = (of_row[1:] != of_row[:-1]) | (rank[1:] != rank[:-1])
     levels = np.append(np.flatnonzero(new), len(kept))
-    inside, outside = (
-        ranking_measures.count_earlier(levels, value),
-        ranking_measures.count_earlier(starts, value),
-    )
+    inside = ranking_measures.count_earlier(levels, value)
+    outside = ranking_measures.count_earlier(starts, value)
     counts = [outside[0] - inside[0], outside[1] - inside[1], levels[np.cumsum(new) - 1] - starts[of_row]]
     if preferences.unlisted == "below":
         more = _count_unlisted_agreement(preferences, place, kept, starts)
         counts = [f + m for f, m in zip(counts, more, strict=True)]
-    return [sum_by_group(of_row, f, len(lists)) for f in counts]
+    for sums, by_row in zip((agree, against, total), counts, strict=True):
+        sums[: len(lists)] += sum_by_group(of_row, by_row, len(lists))
+    return agree, against, total
 
 
 def _count_unlisted_agreement(preferences: Preferences, place: I8, kept: I8, starts: I8) -> tuple[I8, I8, I8]:

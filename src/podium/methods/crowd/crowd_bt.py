@@ -61,9 +61,11 @@ class CrowdBt(CrowdModel):
         right, wrong = self._prior_votes(preferences, crowd.expert)
         weight = weights[crowd.expert]
         problem = self._build_noisy_contests(crowd, weight, right * weight, wrong * weight)
-        start = np.concatenate(
-            (plain_fit.scores, _estimate_start_odds(crowd, plain_fit.scores, right, wrong))
-        )
+        # start from the log odds of being right that follow from the annotators' agreement with the scores
+        votes, scores = crowd.votes, plain_fit.scores
+        chance = (1.0 / (1.0 + np.exp(scores[votes.second] - scores[votes.first])))[votes.pair]
+        agreed = np.bincount(votes.group, votes.won * chance + votes.lost * (1 - chance), len(crowd.expert))
+        start = np.concatenate((scores, np.log((agreed + right) / (crowd.vote_counts - agreed + wrong))))
         best = noisy_contests.fit_noisy_contests(problem, start, self.tolerance, self.max_iterations)
         quality = 1.0 / (1.0 + np.exp(-best.odds))
         return self._build_outcome(
@@ -94,11 +96,3 @@ class CrowdBt(CrowdModel):
             notes=() if fit.converged else (note,),
             expert_weights=quality,
         )
-
-
-def _estimate_start_odds(crowd: CrowdVotes, scores: F8, right: F8, wrong: F8) -> F8:
-    """Log odds of being right, from the annotators' agreement with the scores."""
-    votes, groups = crowd.votes, len(crowd.expert)
-    chance = (1.0 / (1.0 + np.exp(scores[votes.second] - scores[votes.first])))[votes.pair]
-    agreed = np.bincount(votes.group, votes.won * chance + votes.lost * (1 - chance), groups)
-    return np.asarray(np.log((agreed + right) / (crowd.vote_counts - agreed + wrong)), np.float64)

@@ -5,7 +5,6 @@ Ratings and rankings count as the pairs they imply; equal ratings carry no infor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, Self
 
@@ -22,7 +21,7 @@ from podium.kernels.dispatch import F8, I8
 from podium.kernels.ordering import FLOOR
 from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.choice import TIE
-from podium.methods.costs import Cost, check_costs, count_list_pairs
+from podium.methods.costs import Cost, check_costs
 from podium.methods.input_checks import check_forms
 from podium.methods.majority import collect_votes
 
@@ -63,19 +62,13 @@ class CrowdModel(Aggregator):
         """Learn the annotators' quality from gold labels, if given; nothing else is learned."""
         check_forms(self, preferences)
         vars(self).pop("gold_", None)
-        if labels is not None:
-            self.gold_ = self._count_gold_votes(preferences, labels.align(preferences.index))
-        return self
-
-    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
-        return judgement_costs(preferences)
-
-    def _count_gold_votes(self, preferences: Preferences, grades: F8) -> Mapping[Id, list[float]]:
-        """Right and wrong votes of every annotator on pairs with different labels."""
-        crowd = collect_crowd_votes(self.name, preferences, np.ones(len(preferences.experts)), pooled=True)
-        votes = crowd.votes
+        if labels is None:
+            return self
+        # right and wrong votes of every annotator on pairs with different labels
+        grades, experts = labels.align(preferences.index), preferences.experts
+        crowd = collect_crowd_votes(self.name, preferences, np.ones(len(experts)), pooled=True)
+        votes, groups = crowd.votes, len(crowd.expert)
         gap = (grades[votes.first] - grades[votes.second])[votes.pair]
-        groups = len(crowd.expert)
         right, wrong = (
             np.bincount(votes.group, np.where(gap > 0, a, np.where(gap < 0, b, 0.0)), groups)
             for a, b in ((votes.won, votes.lost), (votes.lost, votes.won))
@@ -85,9 +78,12 @@ class CrowdModel(Aggregator):
                 f"no annotator compared two items with different labels, so {self.name} cannot learn from them",
                 remedy="label more of the items, or fit without labels",
             )
-        experts = preferences.experts
         rows = zip(crowd.expert.tolist(), right.tolist(), wrong.tolist(), strict=True)
-        return {experts[e]: [r, w] for e, r, w in rows if r + w > 0}
+        self.gold_: dict[Id, list[float]] = {experts[e]: [r, w] for e, r, w in rows if r + w > 0}
+        return self
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        return judgement_costs(preferences)
 
     def _prior_votes(self, preferences: Preferences, expert: I8) -> tuple[F8, F8]:
         """Prior numbers of right and wrong votes, by group."""
@@ -131,7 +127,12 @@ class CrowdModel(Aggregator):
 
 def judgement_costs(preferences: Preferences) -> list[Cost]:
     """Cost of `collect_crowd_votes`: all pairs of every list, because each annotator has its own quality."""
-    pairs = count_list_pairs(preferences)
+    lists = preferences.lists
+    lengths = lists.lengths.astype(np.float64)
+    met = lengths * (lengths - 1) / 2
+    if preferences.unlisted == "below":
+        met = met + lengths * (preferences.index.sizes[lists.query_of_list] - lengths)
+    pairs = float(met.sum())
     return [Cost(pairs, "pairs of items in lists", PAIR_BYTES * pairs, remedy=NO_JUDGEMENTS)]
 
 
@@ -163,8 +164,5 @@ def collect_crowd_votes(
         expert = code % max(experts, 1)
     side = pairs.side.astype(np.int64) if sides and pairs.side is not None else None
     answers = build_annotator_votes(votes, every[: len(lists)], every[len(lists) :], unit, side)
-    return CrowdVotes(
-        answers,
-        expert,
-        np.bincount(answers.group, answers.won + answers.lost, len(expert)).astype(np.float64),
-    )
+    counts = np.bincount(answers.group, answers.won + answers.lost, len(expert))
+    return CrowdVotes(answers, expert, counts.astype(np.float64))

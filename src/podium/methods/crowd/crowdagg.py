@@ -106,8 +106,16 @@ class CrowdAgg(Aggregator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.discount is not None:
-            check_discount(self.discount)
+        given: Any = self.discount
+        if given is None:
+            return
+        good = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+        if not good or not all(
+            isinstance(v, int | float) and not isinstance(v, bool) and np.isfinite(v) for v in given
+        ):
+            raise ParameterError(
+                f"crowdagg: the discount is {given!r}; accepted: finite numbers, one per rank from the top"
+            )
 
     def fit(
         self, preferences: Preferences, labels: Labels | None = None, features: Features | None = None
@@ -141,9 +149,8 @@ class CrowdAgg(Aggregator):
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         """In every list each rank meets each other one, at every discount rate."""
         lists, queries = preferences.lists, len(preferences)
-        levels = np.bincount(lists.list_of_row[find_level_starts(lists)], minlength=len(lists)).astype(
-            np.float64
-        )
+        which = lists.list_of_row[find_level_starts(lists)]
+        levels = np.bincount(which, minlength=len(lists)).astype(np.float64)
         size = float(preferences.index.sizes.max(initial=0))
         pairs = np.bincount(lists.query_of_list, levels * (levels - 1) / 2, queries)
         if self.discount is None:
@@ -152,11 +159,11 @@ class CrowdAgg(Aggregator):
             each = levels * lists.lengths.astype(np.float64) ** 2
         rounds = 1 if self.quality == "none" else min(self.max_iterations, ROUNDS)
         operations = LOGARITHM * rounds * np.bincount(lists.query_of_list, each, queries)
-        worst = int(operations.argmax()) if queries else 0
-        return [
-            Cost(float(pairs[q]), "pairs of ranks", 0.0, float(operations[q]), q, NO_JUDGEMENTS)
-            for q in [worst][:queries]
-        ]
+        if not queries:
+            return []
+        worst = int(operations.argmax())
+        ranks, needed = float(pairs[worst]), float(operations[worst])
+        return [Cost(ranks, "pairs of ranks", 0.0, needed, worst, NO_JUDGEMENTS)]
 
     def _collect_contests(self, preferences: Preferences, weights: F8) -> AnnotatorContests:
         return collect_annotator_contests(preferences, weights, self.pair, self.scale, self.unjudged)
@@ -164,7 +171,11 @@ class CrowdAgg(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         answers = self._collect_contests(preferences, weights)
         expected = self._build_expectation(preferences, answers)
-        eta, order, moving = self._start_quality(preferences, answers), None, self.quality != "none"
+        order, moving = None, self.quality != "none"
+        # quality by group: 1, or the estimate from labels
+        eta, labeled = np.ones(len(answers.expert)), self._count_labeled_pairs(preferences)
+        if moving and labeled[1].any():
+            eta = self._posterior_mean(*labeled)[answers.expert]
         for done in range(self.max_iterations + 1):
             scores, magnitude = self._sum_scores(preferences, answers, weights, expected(2 * eta - 1))
             if not moving:
@@ -174,6 +185,14 @@ class CrowdAgg(Aggregator):
             if not moving or done == self.max_iterations:
                 break
             order, eta = place, self._estimate_quality(preferences, answers, place)
+        quality = None
+        if self.quality != "none":
+            # by expert: the mean over its answers weighted by their pairs, or the prior without any
+            all_equal, count = np.zeros(len(preferences.index.items), np.int64), len(preferences.experts)
+            pairs = count_agreeing_pairs(preferences, answers, all_equal)[2]
+            total = sum_by_group(answers.expert, pairs, count)
+            mean = sum_by_group(answers.expert, pairs * eta, count) / np.where(total > 0, total, 1.0)
+            quality = np.where(total > 0, mean, self._posterior_mean(*labeled))
         note = f"the order did not converge within {self.max_iterations} estimates of the annotators' quality"
         return Outcome(
             scores,
@@ -182,9 +201,7 @@ class CrowdAgg(Aggregator):
             converged=not moving,
             iterations=done,
             notes=(note,) if moving else (),
-            expert_weights=None
-            if self.quality == "none"
-            else self._average_quality(preferences, answers, eta),
+            expert_weights=quality,
         )
 
     # -- quality ---------------------------------------------------------------------------------------------
@@ -200,13 +217,6 @@ class CrowdAgg(Aggregator):
         whole = total + self.prior_agree + self.prior_disagree
         return np.where(whole > 0, (agree + self.prior_agree) / np.where(whole > 0, whole, 1.0), 0.5)
 
-    def _start_quality(self, preferences: Preferences, answers: AnnotatorContests) -> F8:
-        """Initial quality by group: 1, or the estimate from labels."""
-        agree, total = self._count_labeled_pairs(preferences)
-        if self.quality == "none" or not total.any():
-            return np.ones(len(answers.expert))
-        return self._posterior_mean(agree, total)[answers.expert]
-
     def _estimate_quality(self, preferences: Preferences, answers: AnnotatorContests, place: I8) -> F8:
         """Quality by group, from the agreement with labels and a consensus; pairs it ties count half."""
         agree, against, total = count_agreeing_pairs(preferences, answers, place)
@@ -216,16 +226,6 @@ class CrowdAgg(Aggregator):
             agree, total = (sum_by_group(answers.expert, n, count)[answers.expert] for n in (agree, total))
         right, decided = (n[answers.expert] for n in self._count_labeled_pairs(preferences))
         return self._posterior_mean(agree + right, total + decided)
-
-    def _average_quality(self, preferences: Preferences, answers: AnnotatorContests, eta: F8) -> F8:
-        """Quality by expert: the mean over its answers weighted by their pairs, or the prior without any."""
-        pairs = count_agreeing_pairs(preferences, answers, np.zeros(len(preferences.index.items), np.int64))[
-            2
-        ]
-        count = len(preferences.experts)
-        total = sum_by_group(answers.expert, pairs, count)
-        mean = sum_by_group(answers.expert, pairs * eta, count) / np.where(total > 0, total, 1.0)
-        return np.where(total > 0, mean, self._posterior_mean(*self._count_labeled_pairs(preferences)))
 
     # -- scores ----------------------------------------------------------------------------------------------
 
@@ -262,17 +262,6 @@ class CrowdAgg(Aggregator):
             base = np.bincount(answers.query[:lists], weights=rest, minlength=len(index))
             scores += np.repeat(base, index.sizes)
         return scores, magnitude
-
-
-def check_discount(discount: Sequence[float] | Any) -> None:
-    """Check that a discount is a sequence of finite numbers."""
-    good = isinstance(discount, Sequence) and not isinstance(discount, str) and len(discount) > 0
-    if not good or not all(
-        isinstance(v, int | float) and not isinstance(v, bool) and np.isfinite(v) for v in discount
-    ):
-        raise ParameterError(
-            f"crowdagg: the discount is {discount!r}; accepted: finite numbers, one per rank from the top"
-        )
 
 
 def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:

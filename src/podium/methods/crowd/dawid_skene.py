@@ -17,7 +17,7 @@ from podium.kernels import annotator_em
 from podium.kernels.dispatch import B1, F8, I8
 from podium.methods.base import Outcome
 from podium.methods.costs import Cost
-from podium.methods.crowd.crowd_model import TIE, CrowdModel, CrowdVotes, collect_crowd_votes
+from podium.methods.crowd.crowd_model import TIE, CrowdModel, collect_crowd_votes
 from podium.methods.majority import MajorityVote
 
 __all__ = ["DawidSkene"]
@@ -74,31 +74,25 @@ class DawidSkene(CrowdModel):
         crowd = collect_crowd_votes(
             self.name, preferences, weights, pooled=self.pooled, sides=self.coins == "two"
         )
-        coins = self._build_sided_model(preferences, crowd, weights)
+        coins, groups = self._build_accuracy_model(preferences, crowd, weights), len(crowd.expert)
+        if self.coins == "two":
+            # three coins per group: sides unknown, better item first, better item second
+            group, side = crowd.votes.group, crowd.votes.side
+            coins = annotator_em.AccuracyModel(
+                group + groups * side,
+                group + groups * np.array([0, 2, 1])[side],
+                *(np.tile(c, 3) for c in coins[2:]),
+            )
         truth, quality, fixed_point = annotator_em.estimate_pair_truths(
             crowd.votes, coins, self.tolerance, self.max_iterations
         )
         right, wrong = annotator_em.sum_agreement(crowd.votes, coins, truth)
-        used = (right + wrong).reshape(3 if self.coins == "two" else 1, len(crowd.expert))
+        used = (right + wrong).reshape(-1, groups)
         total = used.sum(axis=0)
         mean = (used * quality.reshape(used.shape)).sum(axis=0) / np.where(total > 0, total, 1.0)
         by_expert = self._average_quality(crowd.expert, crowd.vote_counts, mean, len(weights))
         scores = _compute_expected_wins(crowd.votes, truth)
         return self._build_em_outcome(scores, fixed_point, by_expert, floor=1.0)
-
-    def _build_sided_model(
-        self, preferences: Preferences, crowd: CrowdVotes, weights: F8
-    ) -> annotator_em.AccuracyModel:
-        """One coin per group, or three: sides unknown, better item first, better item second."""
-        coins = self._build_accuracy_model(preferences, crowd, weights)
-        if self.coins == "one":
-            return coins
-        votes, groups = crowd.votes, len(crowd.expert)
-        return annotator_em.AccuracyModel(
-            votes.group + groups * votes.side,
-            votes.group + groups * np.array([0, 2, 1])[votes.side],
-            *(np.tile(c, 3) for c in coins[2:]),
-        )
 
     # -- ratings ---------------------------------------------------------------------------------------------
 
@@ -112,13 +106,24 @@ class DawidSkene(CrowdModel):
         if not self.pooled:
             code, group = np.unique(lists.query_of_list * len(weights) + group, return_inverse=True)
             expert = code % max(len(weights), 1)
+        # prior counts of ratings per level, by group; gold labels add to them
+        levels = len(values)
+        prior = np.full((levels, levels), self.wrong / max(levels - 1, 1))
+        np.fill_diagonal(prior, self.right)
+        tables = np.repeat(prior[None], len(expert), axis=0)
+        place = {value: at for at, value in enumerate(values.tolist())}
+        known = getattr(self, "gold_ratings_", {})
+        for number, e in enumerate(expert.tolist() if known else ()):
+            for truth, rating, count in known.get(preferences.experts[e], ()):
+                if truth in place and rating in place:
+                    tables[number, place[truth], place[rating]] += count
         given = annotator_em.Ratings(
             len(preferences.index.items),
             lists.item[kept].astype(np.int64),
             group[which][kept],
             level,
             weights[expert],
-            self._build_prior_tables(preferences, values, expert),
+            tables,
         )
         truth, table, share, fixed_point = annotator_em.estimate_confusions(
             given, self.tolerance, self.max_iterations
@@ -140,20 +145,6 @@ class DawidSkene(CrowdModel):
             )
         return values, level
 
-    def _build_prior_tables(self, preferences: Preferences, values: F8, expert: I8) -> F8:
-        """Prior counts of ratings per level, by group."""
-        levels = len(values)
-        prior = np.full((levels, levels), self.wrong / max(levels - 1, 1))
-        np.fill_diagonal(prior, self.right)
-        tables = np.repeat(prior[None], len(expert), axis=0)
-        place = {value: at for at, value in enumerate(values.tolist())}
-        known = getattr(self, "gold_ratings_", {})
-        for group, e in enumerate(expert.tolist() if known else ()):
-            for truth, rating, count in known.get(preferences.experts[e], ()):
-                if truth in place and rating in place:
-                    tables[group, place[truth], place[rating]] += count
-        return tables
-
     # -- gold labels -----------------------------------------------------------------------------------------
 
     def fit(
@@ -164,14 +155,9 @@ class DawidSkene(CrowdModel):
         if labels is None or not _has_only_ratings(preferences, np.ones(len(preferences.experts), np.bool_)):
             return super().fit(preferences, labels, features)
         super().fit(preferences)
-        self.gold_ratings_ = self._count_gold_ratings(preferences, labels.align(preferences.index))
-        return self
-
-    def _count_gold_ratings(self, preferences: Preferences, grades: F8) -> dict[Id, list[list[float]]]:
-        """For every annotator: true level, reported level, and count."""
         lists = preferences.lists
         values, level = self._encode_levels(np.asarray(lists.score, np.float64))
-        truth = grades[lists.item]
+        truth = labels.align(preferences.index)[lists.item]
         kept = np.isin(truth, values)
         if not kept.any():
             raise InputError(
@@ -182,11 +168,12 @@ class DawidSkene(CrowdModel):
         expert = lists.expert[lists.list_of_row[kept]].astype(np.int64)
         rows = np.column_stack((expert, np.searchsorted(values, truth[kept]), level[kept]))
         cells, counts = np.unique(rows, axis=0, return_counts=True)
-        gold_ratings: dict[Id, list[list[float]]] = {}
+        # by annotator: true level, reported level, and count
+        self.gold_ratings_: dict[Id, list[list[float]]] = {}
         for (e, true, rating), count in zip(cells.tolist(), counts.tolist(), strict=True):
             cell = [float(values[true]), float(values[rating]), float(count)]
-            gold_ratings.setdefault(preferences.experts[e], []).append(cell)
-        return gold_ratings
+            self.gold_ratings_.setdefault(preferences.experts[e], []).append(cell)
+        return self
 
 
 def _has_only_ratings(preferences: Preferences, counted: B1) -> bool:

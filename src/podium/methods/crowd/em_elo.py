@@ -58,12 +58,9 @@ class EmElo(EloScale, CrowdModel):
         # a margin, so that rounding does not drop a pair exactly at the threshold
         played = np.maximum(truth, 1 - truth) >= self.sure - 1e-9
         answers = crowd.votes
-        votes = (
-            np.bincount(answers.pair, (answers.won + answers.lost) * coins.weight[answers.group], len(truth))
-            * played
-        )
-        ratings = compute_expected_elo(
-            answers, truth * votes, (1 - truth) * votes, self.k, self.odds_per_point
-        )
+        weight = (answers.won + answers.lost) * coins.weight[answers.group]
+        votes = np.bincount(answers.pair, weight, len(truth)) * played
+        results = truth * votes, (1 - truth) * votes
+        ratings = compute_expected_elo(answers, *results, self.k, self.odds_per_point)
         quality = self._average_quality(crowd.expert, crowd.vote_counts, quality, len(weights))
         return self._build_em_outcome(self.start + ratings, fixed_point, quality, magnitude=self.k)

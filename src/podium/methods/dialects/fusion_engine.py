@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -138,8 +138,9 @@ class FusionEngine(ABC):
 
     def rewrite_method(self, method: Aggregator) -> Rewriting:
         """The engine's method for any method, whatever the weights; with the reason where it is not exact."""
-        if method.tags.dialect and self._get_dialect(method).engine == self.name:
-            return Rewriting(_drop_weights(method))
+        own: Dialect | None = getattr(method, "dialect", None)
+        if own is not None and own.engine == self.name:
+            return Rewriting(type(method)(**(method.get_parameters() | {"weights": None})))
         rule = read_textbook(method)
         if rule is None:
             return Rewriting(
@@ -159,8 +160,13 @@ class FusionEngine(ABC):
         weights = [1.0] * len(experts) if given is None else weights_for(given, experts, method.name).tolist()
         kept = {e: w for e, w in zip(experts, weights, strict=True) if w > 0}
         notes = tuple(f"{e} has weight 0 and is left out" for e in experts if e not in kept)
-        left_out = set(experts) - set(kept)
-        rewriting = replace(rewriting, method=_drop_rules(rewriting.method, left_out))
+        # rules by expert, without those of the experts that are left out
+        chosen, left_out = rewriting.method, set(experts) - set(kept)
+        rules = {n: v for n, v in chosen.get_parameters().items() if isinstance(v, Mapping)}
+        used = {n: {e: r for e, r in v.items() if e not in left_out} or None for n, v in rules.items()}
+        if used != rules:
+            chosen = type(chosen)(**(chosen.get_parameters() | used))
+            rewriting = replace(rewriting, method=chosen)
         form = self._place_weights(rewriting, kept, names)
         return replace(form, notes=(*notes, *form.notes, *self.remarks))
 
@@ -193,18 +199,11 @@ class FusionEngine(ABC):
             reason = f"{self.title} takes no weights here, and the weights are {shown}"
             return EngineForm(rewriting.method, sources, rewriting.reason or reason, rewriting.notes)
         copies, exact = count_copies([weights[s.expert] for s in sources])
-        reason = (
-            ""
-            if exact
-            else f"{self.title} can only repeat requests, and the weights {shown} are no ratio of few whole numbers"
-        )
+        reason = rewriting.reason
+        if not exact and not reason:
+            reason = f"{self.title} can only repeat requests, and the weights {shown} are no ratio of few whole numbers"
         repeated = tuple(replace(s, copies=c) for s, c in zip(sources, copies, strict=True))
-        return EngineForm(rewriting.method, repeated, rewriting.reason or reason, rewriting.notes)
-
-    @staticmethod
-    def _get_dialect(method: Any) -> Dialect:
-        dialect: Dialect = method.dialect
-        return dialect
+        return EngineForm(rewriting.method, repeated, reason, rewriting.notes)
 
 
 def count_copies(weights: Sequence[float], most: int = MOST_COPIES) -> tuple[list[int], bool]:
@@ -256,14 +255,3 @@ def split_kind(name: str) -> tuple[bool, str]:
 def format_request(method: str, path: str, body: Any) -> str:
     """A request for the console of an engine: method and path, then the body as JSON."""
     return f"{method} {path}\n{json.dumps(body, indent=2, ensure_ascii=False)}\n"
-
-
-def _drop_weights(method: Aggregator) -> Aggregator:
-    return type(method)(**(method.get_parameters() | {"weights": None}))
-
-
-def _drop_rules(method: Aggregator, experts: Set[Id]) -> Aggregator:
-    """The method without the rules that it has for these experts."""
-    rules = {n: v for n, v in method.get_parameters().items() if isinstance(v, Mapping)}
-    kept = {n: {e: r for e, r in v.items() if e not in experts} or None for n, v in rules.items()}
-    return type(method)(**(method.get_parameters() | kept)) if kept != rules else method

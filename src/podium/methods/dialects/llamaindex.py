@@ -91,20 +91,17 @@ class LlamaIndexDbsf(ScoreDialect):
         starts, lengths = lists.starts, lists.lengths
         stats = compute_list_statistics(starts, score)
         for number in np.flatnonzero((lengths > 1) & (stats.high == stats.low)).tolist():
-            rows = slice(starts[number], starts[number + 1])
-            scaled[rows] = _normalize_equal_scores(float(score[rows][0]), int(lengths[number]))
+            # in LlamaIndex the mean of equal scores may differ from them in its last bits
+            rows, count = slice(starts[number], starts[number + 1]), int(lengths[number])
+            equal = float(score[rows][0])
+            mean = sum([equal] * count) / count
+            deviation = (sum([(equal - mean) ** 2] * count) / count) ** 0.5
+            low, high = mean - 3 * deviation, mean + 3 * deviation
+            scaled[rows] = float(high > 0) if high == low else (equal - low) / (high - low)
         return scaled
 
     def _combine_terms(self, preferences: Preferences, term: F8, weights: F8) -> F8:
         return super()._combine_terms(preferences, term, weights) / sum_weights_by_query(preferences, weights)
-
-
-def _normalize_equal_scores(score: float, count: int) -> float:
-    """What LlamaIndex makes of equal scores, whose mean may differ from them in its last bits."""
-    mean = sum([score] * count) / count
-    deviation = (sum([(score - mean) ** 2] * count) / count) ** 0.5
-    low, high = mean - 3 * deviation, mean + 3 * deviation
-    return (1.0 if high > 0 else 0.0) if high == low else (score - low) / (high - low)
 
 
 class LlamaIndex(FusionEngine):

@@ -18,7 +18,7 @@ from podium.kernels import segments
 from podium.kernels.belief_lambdas import compute_belief_lambdas
 from podium.kernels.dispatch import F8, I8
 from podium.methods.costs import Cost, table_cost
-from podium.methods.feature.feature_normalization import FeatureNormalizer
+from podium.methods.feature.feature_model import FeatureNormalizer
 
 __all__ = ["BeliefFit", "BeliefLearner", "check_grades", "grades_for", "spread_beliefs"]
 
@@ -103,19 +103,13 @@ def grades_for(beliefs: Mapping[Id, float] | Mapping[str, float], names: Sequenc
     grades = np.zeros(len(names))
     for name, grade in beliefs.items():
         if name not in place:
-            raise ParameterError(
-                f"{what}: there is no feature {name!r}; {_suggest_names(str(name), [str(n) for n in names])}"
-            )
+            known = [str(n) for n in names]
+            hint = suggest_names(str(name), known)
+            if len(known) > MANY and hint.startswith("known"):  # none is similar
+                hint = f"there are {len(known)}: {', '.join(known[:MANY])}, ..."
+            raise ParameterError(f"{what}: there is no feature {name!r}; {hint}")
         grades[place[name]] = grade
     return grades
-
-
-def _suggest_names(name: str, known: Sequence[str]) -> str:
-    """Suggest similar names; if none is similar and there are many, the first ones."""
-    hint = suggest_names(name, known)
-    if len(known) <= MANY or not hint.startswith("known"):
-        return hint
-    return f"there are {len(known)}: {', '.join(known[:MANY])}, ..."
 
 
 def spread_beliefs(
@@ -137,16 +131,20 @@ def spread_beliefs(
     weights are recomputed. Deterministic; the step is halved whenever the gradient grew.
     """
     anchor, weights, step = kept * grades, grades.copy(), 1.0
-    belief = _compute_scores(values, grades)
-    within = _compute_covariance(values, starts)
-    # the covariance approximates the Hessian, so that correlated features do not slow the descent
-    metric = np.linalg.inv(l2 * np.eye(len(grades)) + within)
+    belief, sizes = np.einsum("ij,j->i", values, grades), np.diff(starts)
+    # the covariance within queries approximates the Hessian, so that correlated features do not slow the descent
+    share = np.repeat(1.0 / np.maximum(sizes, 1) / max(len(sizes), 1), sizes)
+    metric = np.linalg.inv(l2 * np.eye(len(grades)) + (values * share[:, None]).T @ values)
     history: list[dict[str, float]] = []
     best, steepest = weights, np.inf
     for done in range(1, passes + 1):
-        loss, gradient = _compute_loss_gradient(values, starts, weights, belief, cutoff)
-        off = weights - anchor
-        slope = gradient - l2 * off
+        scores = np.einsum("ij,j->i", values, weights)
+        lambdas = compute_belief_lambdas(scores, belief, starts, cutoff)
+        # queries with a pair to learn from weigh the same
+        useful = lambdas.mass > 0
+        share = np.where(useful, 1.0 / np.where(useful, lambdas.mass, 1.0), 0.0) / max(int(useful.sum()), 1)
+        loss, off = float(lambdas.loss @ share), weights - anchor
+        slope = np.einsum("ij,i->j", values, lambdas.slope * np.repeat(share, sizes)) - l2 * off
         size = float(np.abs(slope).max(initial=0.0))
         history.append({"objective": loss + l2 / 2 * float(off @ off), "loss": loss, "slope": size})
         progress(done, passes, "learning")
@@ -159,23 +157,3 @@ def spread_beliefs(
             break
         weights = weights + step * np.einsum("ij,j->i", metric, slope)
     return BeliefFit(best, history, steepest <= CLOSE)
-
-
-def _compute_loss_gradient(values: F8, starts: I8, weights: F8, belief: F8, cutoff: int) -> tuple[float, F8]:
-    """The loss, and the direction of descent; queries with a pair to learn from weigh the same."""
-    lambdas = compute_belief_lambdas(_compute_scores(values, weights), belief, starts, cutoff)
-    useful = lambdas.mass > 0
-    share = np.where(useful, 1.0 / np.where(useful, lambdas.mass, 1.0), 0.0) / max(int(useful.sum()), 1)
-    rows = np.repeat(share, np.diff(starts))
-    return float(lambdas.loss @ share), np.asarray(np.einsum("ij,i->j", values, lambdas.slope * rows))
-
-
-def _compute_scores(values: F8, weights: F8) -> F8:
-    return np.asarray(np.einsum("ij,j->i", values, weights))
-
-
-def _compute_covariance(values: F8, starts: I8) -> F8:
-    """Mean over queries of the features' products; the features have mean 0 in every query."""
-    sizes = np.diff(starts)
-    share = np.repeat(1.0 / np.maximum(sizes, 1) / max(len(sizes), 1), sizes)
-    return np.asarray((values * share[:, None]).T @ values)

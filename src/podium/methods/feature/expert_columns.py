@@ -68,20 +68,16 @@ def _scale_rows(lists: Lists, places: I8, sizes: I8, scale: str) -> tuple[F8, F8
     shared = segments.fractional_ranks(lists.starts, lists.rank)
     if scale == "rank":
         n = np.maximum(sizes[lists.query_of_list], 1)
-        return -_best_places(lists, shared) / n[of_row], -(length + 1.0) / n
+        # the first place of each run of equal items, which share the mean of their places
+        rows = np.arange(lists.rows)
+        place = rows - lists.starts[:-1][of_row] + 1.0
+        is_first = np.ones(lists.rows, np.bool_)
+        is_first[1:] = (shared[1:] != shared[:-1]) | (place[1:] == 1.0)
+        best = np.maximum.accumulate(np.where(is_first, rows, 0)) - rows + place
+        return -best / n[of_row], -(length + 1.0) / n
     n = np.maximum(places, 1)
     last = np.minimum((length + 1 + n) / 2, n)  # the mean of the remaining places
     return normal_quantile(1 - (shared - 0.5) / n[of_row]), normal_quantile(1 - (last - 0.5) / n)
-
-
-def _best_places(lists: Lists, shared: F8) -> F8:
-    """The first place of each run of equal items, from the mean of its places."""
-    place = np.arange(lists.rows) - lists.starts[:-1][lists.list_of_row] + 1.0
-    first = np.ones(lists.rows, np.bool_)
-    first[1:] = (shared[1:] != shared[:-1]) | (place[1:] == 1.0)
-    return np.asarray(
-        np.maximum.accumulate(np.where(first, np.arange(lists.rows), 0)) - np.arange(lists.rows) + place
-    )
 
 
 def find_equal_columns(table: F8) -> I8:

@@ -18,8 +18,7 @@ from podium.data.features import Features
 from podium.kernels.dispatch import F8
 from podium.methods.costs import check_costs
 from podium.methods.feature.belief_weights import BeliefLearner, check_grades, grades_for
-from podium.methods.feature.feature_model import FeatureModel
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import FeatureModel, normalize_by_query
 
 __all__ = ["LabelledFeatures"]
 

@@ -18,9 +18,9 @@ from podium.kernels import segments
 from podium.kernels.dispatch import F8
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost, check_costs
-from podium.methods.feature.belief_weights import BeliefFit, BeliefLearner, check_grades, grades_for
+from podium.methods.feature.belief_weights import BeliefLearner, check_grades, grades_for
 from podium.methods.feature.expert_columns import match_experts
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.input_checks import check_forms
 from podium.methods.learned.svd_features import check_table_size
 
@@ -74,25 +74,24 @@ class LabelledFeaturesAggregator(BeliefLearner, Aggregator):
         self.__dict__.pop("weights_", None)
         self.experts_: list[Id] = preferences.experts.tolist()
         self.features_: list[str] = [] if features is None else list(features.names)
-        self._check_names()
-        values = self._build_columns(preferences, features)
-        solution = self._fit_weights(preferences, values)
-        self.converged_, self.history_, self.weights_ = solution.converged, solution.history, solution.weights
-        return self
-
-    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
-        fitted = hasattr(self, "weights_")
-        return [] if fitted else self._estimate_fit_costs(preferences.index.sizes)
-
-    # -- columns ---------------------------------------------------------------------------------------------
-
-    def _check_names(self) -> None:
         both = {str(e) for e in self.experts_} & set(self.features_)
         if both:
             raise ParameterError(
                 f"{self.name}: {min(both)!r} is an expert and a feature, so a belief in it could mean either; "
                 "rename one of them"
             )
+        values = self._build_columns(preferences, features)
+        if self.beliefs is None:
+            grades = np.array([1.0] * len(self.experts_) + [0.0] * len(self.features_))
+        else:
+            grades = grades_for(self.beliefs, [*self.experts_, *self.features_], self.name)
+        solution = self._fit_beliefs(preferences.index, values, grades)
+        self.converged_, self.history_, self.weights_ = solution.converged, solution.history, solution.weights
+        return self
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        fitted = hasattr(self, "weights_")
+        return [] if fitted else self._estimate_fit_costs(preferences.index.sizes)
 
     def _build_columns(self, preferences: Preferences, features: Features | None) -> F8:
         """A normalized column for every expert, then for every feature, of the fit."""
@@ -109,16 +108,6 @@ class LabelledFeaturesAggregator(BeliefLearner, Aggregator):
         if features is not None:
             table[:, len(self.experts_) :] = features.align(index)
         return normalize_by_query(index.starts, table, self.normalize)
-
-    # -- learning and scoring --------------------------------------------------------------------------------
-
-    def _fit_weights(self, preferences: Preferences, values: F8) -> BeliefFit:
-        names: list[object] = [*self.experts_, *self.features_]
-        if self.beliefs is None:
-            grades = np.array([1.0] * len(self.experts_) + [0.0] * len(self.features_))
-        else:
-            grades = grades_for(self.beliefs, names, self.name)
-        return self._fit_beliefs(preferences.index, values, grades)
 
     def _ensure_fitted(
         self, preferences: Preferences, features: Features | None

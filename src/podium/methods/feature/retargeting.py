@@ -19,7 +19,7 @@ from podium.kernels.dispatch import F8
 from podium.kernels.monotone_retargeting import LOSSES, RetargetingSettings
 from podium.methods.base import FEATURES, Aggregator, Outcome, Tags
 from podium.methods.feature import expert_columns as listed
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.feature.retargeting_search import RetargetingOptions, RetargetingResult, search_weights
 from podium.methods.input_checks import check_features, check_forms
 
@@ -154,7 +154,7 @@ class MonotoneRetargeting(Aggregator):
     ) -> Outcome:
         if not self.pooled:
             return self._score_by_query(preferences, features)
-        model = self if hasattr(self, "experts_") else self._fit_copy(preferences, features)
+        model = self._ensure_fitted(preferences, features)
         parts, rest = model._compute_contributions(preferences, features)
         shares = model.expert_weights()
         return Outcome(
@@ -167,7 +167,10 @@ class MonotoneRetargeting(Aggregator):
             expert_weights=np.array([shares.get(e, 0.0) for e in preferences.experts], np.float64),
         )
 
-    def _fit_copy(self, preferences: Preferences, features: Features | None) -> MonotoneRetargeting:
+    def _ensure_fitted(self, preferences: Preferences, features: Features | None) -> MonotoneRetargeting:
+        """Itself when fitted, otherwise a copy fitted to these queries."""
+        if hasattr(self, "experts_"):
+            return self
         return type(self)(**self.get_parameters()).fit(preferences, features=features)
 
     def _compute_contributions(self, preferences: Preferences, features: Features | None) -> tuple[F8, F8]:
@@ -230,7 +233,7 @@ class MonotoneRetargeting(Aggregator):
         check_features(self, features)
         if not self.pooled:
             return super().explain(preferences, query, item, features)
-        model = self if hasattr(self, "experts_") else self._fit_copy(preferences, features)
+        model = self._ensure_fitted(preferences, features)
         at = preferences.index.slot(query, item)
         parts, rest = model._compute_contributions(preferences, features)
         contributions: dict[Id, float] = dict(zip(model.experts_, parts[at].tolist(), strict=True))

@@ -83,26 +83,31 @@ def _search_distinct(table: F8, values: F8, starts: I8, options: RetargetingOpti
     plain = compute_agreement_weights(table)
     agreed = scale_to_unit(table @ plain)
     straight = LinearPredictor(values, starts, "squared", 0.0, max(options.feature_l2, 1e-6))
-    explained = _explained_share(agreed, straight, len(agreed) - (len(starts) - 1))
-    if not values.shape[1] or not agreed.any() or explained < options.trust:
-        return _build_lists_result(table, plain, straight, agreed, explained, options.side)
-    runs = _run_starts(
-        _iterate_starts(table, plain, lists, straight, options.singles), lists, features, options
-    )
+    width, freedom, explained = values.shape[1], len(agreed) - (len(starts) - 1), 0.0
+    if width and agreed.any() and freedom > width:
+        # adjusted R squared
+        left = float(np.mean((agreed - straight.predict(straight.fit(agreed))) ** 2))
+        explained = 1.0 - left * max(freedom, 1) / max(freedom - width, 1)
+    if not width or not agreed.any() or explained < options.trust:
+        # the lists alone determine the ranking
+        coefficients = straight.fit(agreed)
+        predictor, balance = straight.predict(coefficients), np.array([1.0, 0.0])
+        if options.side in ("features", "both") and predictor.any():
+            balance = _fixed_balance(options.side)
+        weights, coefficients = plain / _nonzero_size(table @ plain), coefficients / _nonzero_size(predictor)
+        trace = [(agreed, predictor)]
+        return RetargetingResult(weights, coefficients, balance, "lists", explained, 1.0, 0, [], trace)
+    begins = _iterate_starts(table, plain, lists, straight, options.singles)
+    runs = _run_starts(begins, lists, features, options)
     # the features fit a list and its reverse equally well: the lists' common order determines the sign
     runs = [run for run in runs if float(run.lists.predictor @ agreed) > 0] or runs
     settled = [run for run in runs if _compute_misfit(run) < SETTLED]
     if settled:
-        return _select_fewest_lists(
-            _prune_lists(settled, lists, features, options), table, explained, options.side
-        )
+        pruned = _prune_lists(settled, lists, features, options)
+        return _select_fewest_lists(pruned, table, explained, options.side)
     best = min(runs, key=_compute_misfit)
-    weights = best.lists.coefficients
-    balance = (
-        _estimate_balance(table, weights, best, starts)
-        if options.side == "auto"
-        else _fixed_balance(options.side)
-    )
+    weights, auto = best.lists.coefficients, options.side == "auto"
+    balance = _estimate_balance(table, weights, best, starts) if auto else _fixed_balance(options.side)
     return _build_result(best, weights, table, balance, "open", explained)
 
 
@@ -151,15 +156,6 @@ def compute_agreement_weights(table: F8) -> F8:
     return weights
 
 
-def _explained_share(agreed: F8, features: LinearPredictor, freedom: int) -> float:
-    """The fraction of the lists' common order that the features explain (adjusted R squared)."""
-    width = features.columns.shape[1]
-    if not width or not agreed.any():
-        return 0.0
-    left = float(np.mean((agreed - features.predict(features.fit(agreed))) ** 2))
-    return 1.0 - left * max(freedom, 1) / max(freedom - width, 1) if freedom > width else 0.0
-
-
 def _iterate_starts(
     table: F8, plain: F8, lists: LinearPredictor, features: LinearPredictor, singles: bool
 ) -> Iterator[tuple[F8, bool]]:
@@ -183,19 +179,6 @@ def _iterate_starts(
     near = [k for k in np.argsort(np.round(left, 9), kind="stable").tolist() if sizes[k] > 0]
     for k in near[:SINGLE]:
         yield np.eye(table.shape[1])[k], True
-
-
-def _build_lists_result(
-    table: F8, plain: F8, features: LinearPredictor, agreed: F8, explained: float, side: str
-) -> RetargetingResult:
-    coefficients = features.fit(agreed)
-    predictor = features.predict(coefficients)
-    balance = np.array([1.0, 0.0])
-    if side in ("features", "both") and predictor.any():
-        balance = _fixed_balance(side)
-    weights, coefficients = plain / _nonzero_size(table @ plain), coefficients / _nonzero_size(predictor)
-    trace = [(agreed, predictor)]
-    return RetargetingResult(weights, coefficients, balance, "lists", explained, 1.0, 0, [], trace)
 
 
 def _compute_misfit(run: RetargetingSolution) -> float:

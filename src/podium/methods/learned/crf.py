@@ -33,7 +33,7 @@ from podium.learning.plan import (
     TargetMetric,
 )
 from podium.learning.shard_cache import open_prepared_shards
-from podium.learning.trainer import BlockSource, InMemoryBlock, Objective, train
+from podium.learning.trainer import BlockSource, Objective, train
 from podium.learning.training_shards import TrainingShard
 from podium.methods.base import ALL_FORMS, Tags
 from podium.methods.input_checks import match_expert_ids
@@ -145,8 +145,17 @@ class CrfAggregator(PlanTrainedAggregator):
         scale = compute_scales(
             [sum_squares_within(mine, index.query_of_slot, index.sizes, self._count_groups())]
         )
-        block = InMemoryBlock(self._build_block(mine, scale, examples, self.metric))
-        check = self._build_validation(training.validation, scale)
+        block = self._build_block(mine, scale, examples, self.metric)
+        check, held = None, training.validation
+        if held is not None:
+            potentials = build_potentials(
+                self._collect_statements(held.preferences),
+                self._find_groups(held.preferences),
+                self._count_groups(),
+                held.examples.rows,
+                len(held.preferences.index.items),
+            )
+            check = self._build_block(potentials, scale, held.examples)
         self._train_weights(block, check, self.choose_by, scale, training.progress)
         self._set_effects([self._compute_effects(statements, examples.rows, slots)], len(examples))
 
@@ -190,16 +199,6 @@ class CrfAggregator(PlanTrainedAggregator):
         if self.shared_ > 0 and not (self.group_ == self.shared_).any():
             # unknown experts get the mean of the known ones
             self.weights_[self.shared_] = self.weights_[: self.shared_].mean(axis=0)
-
-    def _build_validation(self, validation: Training | None, scale: F8) -> InMemoryBlock | None:
-        if validation is None:
-            return None
-        examples, preferences = validation.examples, validation.preferences
-        group, slots = self._find_groups(preferences), len(preferences.index.items)
-        potentials = build_potentials(
-            self._collect_statements(preferences), group, self._count_groups(), examples.rows, slots
-        )
-        return InMemoryBlock(self._build_block(potentials, scale, examples))
 
     def _build_block(
         self, p: Potentials, scale: F8, examples: Examples, metric: MetricSpec | None = None, shards: int = 0
@@ -303,17 +302,15 @@ class CrfAggregator(PlanTrainedAggregator):
             group = int(self.group_[code])
             a, p, n = [0.0] * 3 if group < 0 else self.weights_[group].tolist()
             share = float(shares[code])
-            table.append(ExpertWeights(expert, a, p, n, share, self._classify_expert(code, share)))
+            reading: WeightReading = "important" if share >= IMPORTANT else "used"
+            if group < 0:
+                reading = "dropped"
+            elif share < IGNORED:
+                reading = "ignored"
+            elif self.along_[code] < 0:
+                reading = "used in reverse"
+            table.append(ExpertWeights(expert, a, p, n, share, reading))
         return table
-
-    def _classify_expert(self, code: int, share: float) -> WeightReading:
-        if self.group_[code] < 0:
-            return "dropped"
-        if share < IGNORED:
-            return "ignored"
-        if self.along_[code] < 0:
-            return "used in reverse"
-        return "important" if share >= IMPORTANT else "used"
 
     def prune(
         self,

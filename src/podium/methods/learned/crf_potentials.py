@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,14 +44,7 @@ class ExpertStatements(NamedTuple):
 
     def select_entries(self, entries: I8) -> ExpertStatements:
         """Select some of the entries."""
-        return ExpertStatements(
-            self.expert[entries],
-            self.query[entries],
-            self.slot[entries],
-            self.listed[entries],
-            self.above[entries],
-            self.below[entries],
-        )
+        return ExpertStatements._make(column[entries] for column in self)
 
 
 def collect_statements(
@@ -125,25 +118,21 @@ class PotentialBlock(Block):
         draws = random.random((len(visit), 2 * self.subset))
         examples, target, batch = self.examples, self.target, self.plan.batch
         rows = ranking_expectations.sample_subsets(examples.starts, target.level, visit, self.subset, draws)
+        weight = float(examples.weight[visit].sum())
         if self.plan.device == "cpu":
             loss = ranking_expectations.train_crf_pass(
                 self.potentials, target, examples.weight, visit, rows, batch, optimizer
             )
-        else:
-            loss = self._copy_to_device(len(optimizer.weights) // 3).learn(visit, rows, batch, optimizer)
-        weight = float(examples.weight[visit].sum())
-        return loss * weight, weight
-
-    def _copy_to_device(self, groups: int) -> Any:
+            return loss * weight, weight
         if self.on_device is None:
             from podium.kernels.device.ranking_expectations import DeviceCrf
             from podium.kernels.device.torch_device import resolve_device
 
-            where, examples = resolve_device(self.plan.device), self.examples
+            where, groups = resolve_device(self.plan.device), len(optimizer.weights) // 3
             self.on_device = DeviceCrf(
-                where, self.potentials, self.target, examples.weight, examples.starts, groups, self.subset
+                where, self.potentials, target, examples.weight, examples.starts, groups, self.subset
             )
-        return self.on_device
+        return self.on_device.learn(visit, rows, batch, optimizer) * weight, weight
 
 
 def sum_squares_within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:

@@ -90,10 +90,10 @@ class PreferenceShards:
         )
         model.experts_ = [expert for _, expert in self.rows]
         model._assign_groups(np.array(list(self.rows.values()), np.int64))
-        self.groups = {what: list(map(self._find_groups, experts)) for what, experts in self.experts.items()}
-
-    def _find_groups(self, experts: Ids) -> I8:
-        return self.model._find_groups_by_id(experts, np.ones(len(experts), np.bool_))
+        self.groups = {
+            what: [model._find_groups_by_id(experts, np.ones(len(experts), np.bool_)) for experts in shards]
+            for what, shards in self.experts.items()
+        }
 
     def _read_experts(self, shards: PreparedShards, part: PreparedArrays) -> None:
         """Collect the experts of a shard, and the numbers of their rows in training."""
@@ -111,47 +111,34 @@ class PreferenceShards:
 
     def load_statements(self, shards: PreparedShards, number: int) -> PreparedArrays:
         """The statements of every expert about the labeled items."""
+        model = self.model
 
         def make_statements() -> PreparedArrays:
             content = shards.content(number)
             preferences = Preferences.from_lists({}) if is_empty(content) else content.preferences
             if preferences is None:
                 raise InputError("it contains no preferences", remedy="give lists or votes with their labels")
-            examples, part = extract_examples(
-                content, preferences, self.weights if shards is self.train else {}
-            )
-            return self._extract_statements(preferences, examples, part)
+            weights = self.weights if shards is self.train else {}
+            examples, part = extract_examples(content, preferences, weights)
+            check_forms(model, preferences)
+            active = preferences.experts.take(np.flatnonzero(preferences.active_experts)).tolist()
+            preferences, every = preferences.with_experts(active), np.ones(len(active), np.bool_)
+            transform = cast(Transform, model.transform)
+            statements = collect_statements(preferences, transform, model.length_power, every)
+            row = np.full(len(preferences.index.items), -1, np.int64)
+            row[examples.rows] = np.arange(len(examples))
+            statements = statements.select_entries(np.flatnonzero(row[statements.slot] >= 0))
+            columns = {
+                "expert": narrow_integers(statements.expert),
+                "row": narrow_integers(row[statements.slot]),
+                "listed": statements.listed,
+                "above": statements.above,
+                "below": statements.below,
+            }
+            experts = {"experts": active, "rows": count_rows_by_expert(preferences).tolist()}
+            return PreparedArrays(part.about | experts, part.arrays | columns)
 
         return shards.get_or_make(number, self._describe_recipe(shards), make_statements)
-
-    def _extract_statements(
-        self, preferences: Preferences, examples: Examples, part: PreparedArrays
-    ) -> PreparedArrays:
-        model = self.model
-        check_forms(model, preferences)
-        active_codes = np.flatnonzero(preferences.active_experts)
-        preferences = preferences.with_experts(preferences.experts.take(active_codes).tolist())
-        statements = collect_statements(
-            preferences,
-            cast(Transform, model.transform),
-            model.length_power,
-            np.ones(len(active_codes), np.bool_),
-        )
-        row = np.full(len(preferences.index.items), -1, np.int64)
-        row[examples.rows] = np.arange(len(examples))
-        statements = statements.select_entries(np.flatnonzero(row[statements.slot] >= 0))
-        experts = {
-            "experts": preferences.experts.tolist(),
-            "rows": count_rows_by_expert(preferences).tolist(),
-        }
-        columns = {
-            "expert": narrow_integers(statements.expert),
-            "row": narrow_integers(row[statements.slot]),
-            "listed": statements.listed,
-            "above": statements.above,
-            "below": statements.below,
-        }
-        return PreparedArrays(part.about | experts, part.arrays | columns)
 
     def _read_statements(self, part: PreparedArrays, codes: I8) -> tuple[ExpertStatements, Examples]:
         """Statements of the experts with a code, slots being the rows of the examples."""

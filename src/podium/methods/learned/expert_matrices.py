@@ -55,7 +55,13 @@ def build_expert_matrices(
     width = int(group.max(initial=0)) + 1
     list_key, which = _sort_keys(lists.query_of_list, group[lists.expert], width)
     vote_key, cast = _sort_keys(votes.query_of_row, group[votes.expert], width)
-    _check_weights(votes.weight[cast])
+    weight = votes.weight[cast]
+    if len(weight) and not LIGHTEST <= weight.min() <= weight.max() <= HEAVIEST:
+        worst = weight.min() if weight.min() < LIGHTEST else weight.max()
+        raise InputError(
+            f"a vote has weight {worst:g}, and matrices of votes accept {LIGHTEST:g} to {HEAVIEST:g}",
+            remedy="divide all weights by one number",
+        )
     starts, rows = segments.gather_segments(lists.starts, which)
     keys = np.union1d(list_key, vote_key)
     ends = np.append(keys, np.iinfo(np.int64).max)
@@ -71,7 +77,7 @@ def build_expert_matrices(
         vote_starts=np.searchsorted(vote_key, ends),
         winner=votes.winner[cast],
         loser=votes.loser[cast],
-        strength=np.where(votes.tie[cast], 0.0, votes.weight[cast]),
+        strength=np.where(votes.tie[cast], 0.0, weight),
     )
     return ExpertMatrices(matrices, keys % width)
 
@@ -82,15 +88,6 @@ def _sort_keys(query: I8, group: I8, width: int) -> tuple[I8, I8]:
     key = query[counted] * width + group[counted]
     order = np.argsort(key, kind="stable")
     return key[order], counted[order]
-
-
-def _check_weights(weight: F8) -> None:
-    if len(weight) and not LIGHTEST <= weight.min() <= weight.max() <= HEAVIEST:
-        worst = weight.min() if weight.min() < LIGHTEST else weight.max()
-        raise InputError(
-            f"a vote has weight {worst:g}, and matrices of votes accept {LIGHTEST:g} to {HEAVIEST:g}",
-            remedy="divide all weights by one number",
-        )
 
 
 def scale_ranks(lists: Lists, transform: Transform) -> F8:

@@ -35,7 +35,7 @@ from podium.learning.plan import (
     ScorerSettings,
 )
 from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.input_checks import match_experts
 from podium.methods.learned import expert_matrices
 from podium.methods.learned.supervised_method import SupervisedAggregator
@@ -100,10 +100,8 @@ def build_expert_features(preferences: Preferences, groups: I8, n: int, depth: f
     length = lists.lengths[lists.list_of_row]
     place = segments.fractional_ranks(lists.starts, lists.rank)
     vectors = build_svd_columns(preferences, "log", groups, n, scaled=True).values
-    steep, high = (
-        fill_table(1 / (STEEP + rank)),
-        fill_table(np.maximum(0.0, 1 - np.log(rank) / np.log(depth + 1))),
-    )
+    steep = fill_table(1 / (STEEP + rank))
+    high = fill_table(np.maximum(0.0, 1 - np.log(rank) / np.log(depth + 1)))
     within = fill_table(1 - (place - 1) / np.maximum(length, 1))
     wins, losses = _sum_matrices(preferences, groups, n, "log")
     more, fewer = _sum_matrices(preferences, groups, n, "binary")
@@ -128,9 +126,8 @@ def _sum_matrices(
     """Row and column sums of every expert's matrix: its support for an item, and against it."""
     grouped = expert_matrices.build_expert_matrices(preferences, transform, groups)
     up, down = sum_rows_and_columns(grouped.matrices)
-    return expert_matrices.build_group_table(grouped, up, n), expert_matrices.build_group_table(
-        grouped, down, n
-    )
+    build_table = expert_matrices.build_group_table
+    return build_table(grouped, up, n), build_table(grouped, down, n)
 
 
 def _compute_statistics(high: F8, listed: F8) -> list[F8]:
@@ -196,9 +193,8 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
         """Columns by expert, consensus columns, item features; and the tables by expert behind them."""
         expert_features = self._build_expert_features(preferences)
         items = self._align_item_features(preferences, features)
-        return np.concatenate(
-            [*expert_features.own, expert_features.compute_consensus(preferences.index), items], axis=1
-        ), expert_features
+        consensus = expert_features.compute_consensus(preferences.index)
+        return np.concatenate([*expert_features.own, consensus, items], axis=1), expert_features
 
     def _align_item_features(self, preferences: Preferences, features: Features | None) -> F8:
         index, names = preferences.index, self.features_
@@ -219,10 +215,8 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
     def _build_tree_columns(
         self, preferences: Preferences, expert_features: ExpertFeatures, values: F8
     ) -> F8:
-        return np.concatenate(
-            (values, standardize_by_query(preferences.index, np.stack(expert_features.spread, axis=1))[0]),
-            axis=1,
-        )
+        spread = np.stack(expert_features.spread, axis=1)
+        return np.concatenate((values, standardize_by_query(preferences.index, spread)[0]), axis=1)
 
     # -- learning --------------------------------------------------------------------------------------------
 
@@ -262,8 +256,8 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
             start[mine] = unseen / (float(other.compute_scores(task.values).std()) or 1.0)
         plain = LearningTask(rows, task.examples, progress=task.progress)
         for number in range(self.members):
-            grown = trees.train_trees(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
-            self.grown_.append(grown.text)
+            text, _ = trees.train_trees(plain, self.trees, TREE_RATE, seed=self.seed + number, initial=start)
+            self.grown_.append(text)
 
     # -- scoring ---------------------------------------------------------------------------------------------
 
@@ -281,11 +275,8 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8] | None:
         if not self.explains_exactly:
             return None
-        expert_features, n, weights = (
-            self._build_expert_features(one),
-            len(self.experts_),
-            FeatureScorer.from_model(self).linear_weights,
-        )
+        expert_features, n = self._build_expert_features(one), len(self.experts_)
+        weights = FeatureScorer.from_model(self).linear_weights
         own = weights[: len(expert_features.own) * n].reshape(len(expert_features.own), n)
         common, last = np.split(weights[len(expert_features.own) * n :], [len(expert_features.shared)])
         *_, spread = standardize_by_query(

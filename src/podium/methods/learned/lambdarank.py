@@ -23,8 +23,7 @@ from podium.learning.feature_scorer import FeatureScorer, WeightPrior, fit_score
 from podium.learning.plan import ScorerSettings
 from podium.learning.shard_cache import open_prepared_shards
 from podium.learning.training_shards import TrainingShard
-from podium.methods.feature.feature_model import FeatureModel
-from podium.methods.feature.feature_normalization import normalize_by_query
+from podium.methods.feature.feature_model import FeatureModel, normalize_by_query
 from podium.methods.feature.labelled_features import LabelledFeatures
 from podium.storage.folder_cache import CacheOption
 
@@ -76,7 +75,16 @@ class LambdaRank(FeatureModel, ScorerSettings):
                     Option("normalize", self.prior.normalize, of="method"),
                 )
             self.prior = self.prior.feature_weights()
-        _check_prior(self.prior)
+        if not isinstance(self.prior, Mapping):
+            raise ParameterError(
+                f"LambdaRank: the prior is {self.prior!r}; give weights by feature, or a fitted LabelledFeatures"
+            )
+        for name, weight in self.prior.items():
+            number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+            if not number or not np.isfinite(weight):
+                raise ParameterError(
+                    f"LambdaRank: the prior weight of {name!r} is {weight!r}; give a finite number"
+                )
 
     def fit(
         self,
@@ -182,16 +190,3 @@ class LambdaRank(FeatureModel, ScorerSettings):
                 )
         start = np.array([float(self.prior.get(name, 0.0)) for name in names])
         return WeightPrior(start, is_center=True)
-
-
-def _check_prior(prior: Mapping[str, float]) -> None:
-    if not isinstance(prior, Mapping):
-        raise ParameterError(
-            f"LambdaRank: the prior is {prior!r}; give weights by feature, or a fitted LabelledFeatures"
-        )
-    for name, weight in prior.items():
-        number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
-        if not number or not np.isfinite(weight):
-            raise ParameterError(
-                f"LambdaRank: the prior weight of {name!r} is {weight!r}; give a finite number"
-            )

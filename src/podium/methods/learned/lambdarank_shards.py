@@ -12,7 +12,6 @@ from podium.core.errors import InputError
 from podium.core.progress import Progress
 from podium.data.features import Features
 from podium.data.ids import Id
-from podium.kernels.dispatch import F8
 from podium.learning.feature_scorer import FeatureBlock, FeatureScorer
 from podium.learning.shard_cache import (
     PreparedShards,
@@ -77,15 +76,12 @@ class FeatureShards:
                 self.mean, self.squares = np.zeros(len(self.names)), np.zeros(len(self.names))
             Features.require(features, self.names, self.model.name)
         if shards is self.train and self.model.standardize and len(values):
-            self._add_moments(values)
-
-    def _add_moments(self, values: F8) -> None:
-        """Add rows to the running mean and centered sum of squares (Chan, Golub & LeVeque 1983)."""
-        here, both = values.mean(axis=0), self.count + len(values)
-        apart = here - self.mean
-        self.squares += ((values - here) ** 2).sum(axis=0) + apart**2 * (self.count * len(values) / both)
-        self.mean += apart * (len(values) / both)
-        self.count = both
+            # the running mean and centered sum of squares (Chan, Golub & LeVeque 1983)
+            here, both = values.mean(axis=0), self.count + len(values)
+            apart = here - self.mean
+            self.squares += ((values - here) ** 2).sum(axis=0) + apart**2 * (self.count * len(values) / both)
+            self.mean += apart * (len(values) / both)
+            self.count = both
 
     def build_scorer(self) -> FeatureScorer:
         """An untrained scorer, scaled to the features of all training shards."""

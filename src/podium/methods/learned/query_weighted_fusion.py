@@ -12,7 +12,7 @@ from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.dispatch import F8, I8
 from podium.kernels.list_agreement import tilt_weights
 from podium.learning.examples import LearningTask, Training
 from podium.learning.feature_scorer import WeightPrior, fit_scorer
@@ -26,7 +26,7 @@ from podium.learning.plan import (
     Seed,
     TargetMetric,
 )
-from podium.learning.trainer import InMemoryBlock, Objective, train
+from podium.learning.trainer import Objective, train
 from podium.methods.base import LIST_FORMS, Outcome, Tags
 from podium.methods.input_checks import check_forms, match_experts
 from podium.methods.learned.supervised_method import PlanTrainedAggregator
@@ -121,25 +121,19 @@ class QueryWeightedFusion(PlanTrainedAggregator):
         ]
         queries = len(made[0].useful)
         plan = replace(self.plan, decay=DECAY, l2=self.shrinkage / queries * max(1.0, FEW / queries) ** 2)
-        objective = Objective(
-            InMemoryBlock(made[0]),
-            InMemoryBlock(made[1]) if len(made) > 1 else None,
-            self.choose_by,
-            lambda _: np.zeros(self.slopes_.size),
-        )
+        check = made[1] if len(made) > 1 else None
+        objective = Objective(made[0], check, self.choose_by, lambda _: np.zeros(self.slopes_.size))
         trained = train(objective, plan, (self.seed, 1), training.progress)
         self.slopes_ = trained.weights.reshape(self.slopes_.shape)
         self.passes_ = [*passes, trained.pass_number]
 
     def _select_lists(self, part: Training) -> ExampleLists:
         given, examples = part.preferences, part.examples
-        points = compute_points(given, self.points, self.k) * self._first_place_scale()
+        # over the points of a first place: in these units learning rates suit all rules
+        unit = self.k + 1.0 if self.points == "rrf" else 1.0
+        points = compute_points(given, self.points, self.k) * unit
         codes = given.index.queries.codes_of(examples.labels.queries)
         return ExampleLists.from_lists(given.lists, examples, codes, points, len(given.index.items))
-
-    def _first_place_scale(self) -> float:
-        """One over the points of a first place: in these units learning rates suit all rules."""
-        return self.k + 1.0 if self.points == "rrf" else 1.0
 
     def _learn_global_weights(self, training: Training, parts: list[ExampleLists]) -> tuple[float, list[int]]:
         """Learn `weights_`, whose mean is 1; returns their mean before, the unit of scores, and the pass kept."""
@@ -187,6 +181,11 @@ class QueryWeightedFusion(PlanTrainedAggregator):
         given = part.preferences
         values, expert = self._standardize_features(given, part.features), self._number_experts(given)
         base = select_weights(self.weights_, match_experts(self, given))[given.lists.expert]
+        # query features have slopes by expert only, as weights are relative
+        free = np.zeros(self.slopes_.shape, np.bool_)
+        free[0, : len(LIST_FEATURES)] = self.slopes != "none"
+        free[1:, : len(LIST_FEATURES)] = self.slopes == "expert"
+        free[1:, len(LIST_FEATURES) :] = True
         return ListWeightBlock(
             examples=part.examples,
             plan=self.plan,
@@ -195,16 +194,8 @@ class QueryWeightedFusion(PlanTrainedAggregator):
             base=base[lists.which],
             expert=expert[lists.which],
             values=values[lists.which],
-            free=self._find_free_slopes(),
+            free=free,
         )
-
-    def _find_free_slopes(self) -> B1:
-        """Which slopes are trained: query features have slopes by expert only, as weights are relative."""
-        free = np.zeros(self.slopes_.shape, np.bool_)
-        free[0, : len(LIST_FEATURES)] = self.slopes != "none"
-        free[1:, : len(LIST_FEATURES)] = self.slopes == "expert"
-        free[1:, len(LIST_FEATURES) :] = True
-        return free
 
     # -- scoring ---------------------------------------------------------------------------------------------
 
@@ -233,10 +224,8 @@ class QueryWeightedFusion(PlanTrainedAggregator):
         return build_outcome(preferences, self.points, self.k, weight)
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
-        weight, points = (
-            self._compute_list_weights(one, features),
-            compute_points(one, self.points, self.k),
-        )
+        weight = self._compute_list_weights(one, features)
+        points = compute_points(one, self.points, self.k)
         parts = {}
         for code in np.flatnonzero(one.active_experts).tolist():
             alone = np.where(one.lists.expert == code, weight, 0.0)

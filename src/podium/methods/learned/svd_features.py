@@ -15,12 +15,7 @@ from podium.data.features import Features
 from podium.data.ids import Id, Ids
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.preference_svd import (
-    LeadingVectors,
-    PreferenceMatrices,
-    compute_leading_vectors,
-    compute_singular_vectors,
-)
+from podium.kernels.preference_svd import compute_leading_vectors, compute_singular_vectors
 from podium.learning.examples import Training
 from podium.learning.feature_scorer import FeatureScorer, fit_scorer
 from podium.learning.plan import ScorerSettings
@@ -47,11 +42,6 @@ class SvdColumns(NamedTuple):
     values: F8
     group: I8
 
-    def sum_contributions(self, weights: F8, group: int) -> F8:
-        """Contributions of the columns of one group to the scores."""
-        mine = self.group == group
-        return np.asarray((self.values[:, mine] * weights[mine]).sum(axis=1))
-
 
 def build_svd_columns(
     preferences: Preferences,
@@ -77,7 +67,13 @@ def build_svd_columns(
     )
     m, out = grouped.matrices, []
     if components == 1:
-        vectors = compute_leading_vectors(m) if device == "cpu" else _compute_leading_on_device(m, device)
+        if device == "cpu":
+            vectors = compute_leading_vectors(m)
+        else:
+            from podium.kernels.device import preference_svd as device_svd
+            from podium.kernels.device.torch_device import resolve_device
+
+            vectors = device_svd.compute_leading_vectors(resolve_device(device), m)
         u, v, sigma = vectors.u[:, None], vectors.v[:, None], vectors.sigma[:, None]
     else:
         u, v, sigma = compute_singular_vectors(m, components)
@@ -90,13 +86,6 @@ def build_svd_columns(
             out.append(expert_matrices.build_group_table(grouped, np.repeat(sigma[:, c], m.sizes), n_groups))
     out.append(expert_matrices.find_unranked_cells(preferences, groups, n_groups).astype(np.float64))
     return SvdColumns(np.concatenate(out, axis=1), np.tile(np.arange(n_groups), len(out)))
-
-
-def _compute_leading_on_device(m: PreferenceMatrices, device: str) -> LeadingVectors:
-    from podium.kernels.device.preference_svd import compute_leading_vectors as there
-    from podium.kernels.device.torch_device import resolve_device
-
-    return there(resolve_device(device), m)
 
 
 def check_table_size(preferences: Preferences, columns: int, remedy: MessageText) -> None:
@@ -163,15 +152,6 @@ class SvdAggregator(SupervisedAggregator, ScorerSettings):
 
     # -- features --------------------------------------------------------------------------------------------
 
-    def _find_groups(self, preferences: Preferences) -> tuple[I8, int]:
-        """The group of every expert, and the number of groups."""
-        if self.matrices == "combined":
-            return np.zeros(len(preferences.experts), np.int64), 1
-        if self.matrices == "individual":
-            return match_experts(self, preferences), len(self.experts_)
-        codes = Ids(self.own_).codes_of(preferences.experts)
-        return np.where(codes >= 0, codes, len(self.own_)), len(self.own_) + 1
-
     def _group_names(self) -> list[Id]:
         """Names of the groups, for explanations."""
         if self.matrices == "individual":
@@ -179,13 +159,19 @@ class SvdAggregator(SupervisedAggregator, ScorerSettings):
         return [POOLED] if self.matrices == "combined" else [*self.own_, POOLED]
 
     def _build_columns(self, preferences: Preferences, device: str = "cpu") -> SvdColumns:
-        groups, n_groups = self._find_groups(preferences)
+        if self.matrices == "combined":
+            groups = np.zeros(len(preferences.experts), np.int64)
+        elif self.matrices == "individual":
+            groups = match_experts(self, preferences)
+        else:
+            codes = Ids(self.own_).codes_of(preferences.experts)
+            groups = np.where(codes >= 0, codes, len(self.own_))
         # singular values are the same for all items of a query, so a linear scorer cannot use them
         return build_svd_columns(
             preferences,
             self.transform,
             groups,
-            n_groups,
+            len(self._group_names()),
             self.components,
             scaled=self.vectors == "scaled",
             sizes=not self.is_linear,
@@ -211,9 +197,8 @@ class SvdAggregator(SupervisedAggregator, ScorerSettings):
         keep = np.zeros(len(preferences.index.items), np.bool_)
         keep[rows] = True
         place = np.cumsum(keep) - 1
-        return np.asarray(
-            self._build_columns(restrict_items(preferences, keep), self.device).values[place[rows]]
-        )
+        columns = self._build_columns(restrict_items(preferences, keep), self.device)
+        return np.asarray(columns.values[place[rows]])
 
     # -- scoring ---------------------------------------------------------------------------------------------
 
@@ -224,4 +209,5 @@ class SvdAggregator(SupervisedAggregator, ScorerSettings):
         if not self.is_linear:
             return None
         columns, weights = self._build_columns(one), FeatureScorer.from_model(self).linear_weights
-        return {name: columns.sum_contributions(weights, g) for g, name in enumerate(self._group_names())}
+        own = {name: columns.group == g for g, name in enumerate(self._group_names())}
+        return {name: (columns.values[:, mine] * weights[mine]).sum(axis=1) for name, mine in own.items()}

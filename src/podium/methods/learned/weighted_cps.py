@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from podium.core.old_names import accept_old_names
 from podium.core.params import Range, Tune
-from podium.core.progress import Progress
 from podium.data.building.subset import restrict_items
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -20,7 +18,7 @@ from podium.kernels import segments
 from podium.kernels.bounded_minimum import minimize_smooth
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.stagewise_model import compute_coset_distances
-from podium.learning.examples import Examples, Training
+from podium.learning.examples import Training
 from podium.methods.base import LIST_FORMS, Outcome, Tags
 from podium.methods.costs import Cost
 from podium.methods.input_checks import match_experts
@@ -42,14 +40,18 @@ class StageChoices(NamedTuple):
     @classmethod
     def from_training(cls, training: Training, places: F8, distance: str, normalize: bool) -> StageChoices:
         """One stage for every query and grade but its lowest: items of the grade against those below."""
-        blocks = list(_iterate_stages(training.examples, places, distance, normalize))
-        sizes = [len(chosen) for _, chosen, _ in blocks]
-        return cls(
-            np.concatenate([values for values, _, _ in blocks]),
-            np.concatenate([chosen for _, chosen, _ in blocks]),
-            segments.offsets(sizes),
-            np.array([weight for _, _, weight in blocks]),
-        )
+        examples, values, chosen, weights = training.examples, [], [], []
+        starts, grades = examples.starts, examples.labels.grades
+        for query in examples.find_useful_queries().tolist():
+            rows = slice(int(starts[query]), int(starts[query + 1]))
+            grade, place = grades[rows], places[rows]
+            unit = len(grade) ** (2 if distance == "spearman" else 1) if normalize else 1
+            for begin in [0, *(np.flatnonzero(np.diff(grade)) + 1).tolist()][:-1]:
+                values.append(compute_coset_distances(place[begin:], begin, distance) / unit)
+                chosen.append(grade[begin:] == grade[begin])
+                weights.append(float(examples.weight[query]))
+        stages = segments.offsets([len(items) for items in chosen])
+        return cls(np.concatenate(values), np.concatenate(chosen), stages, np.array(weights))
 
     def compute_loss(self, theta: F8, l2: float) -> tuple[float, F8]:
         """The mean of -log P(chosen) plus l2 / 2 |theta|^2, and its gradient; convex in theta."""
@@ -68,22 +70,6 @@ class StageChoices(NamedTuple):
             value / everything + l2 / 2 * float(theta @ theta),
             np.einsum("i,ij->j", slope, self.values) / everything + l2 * theta,
         )
-
-
-def _iterate_stages(
-    examples: Examples, places: F8, distance: str, normalize: bool
-) -> Iterator[tuple[F8, B1, float]]:
-    """Distances, chosen items, and the weight of every stage."""
-    starts, grades = examples.starts, examples.labels.grades
-    for query in examples.find_useful_queries().tolist():
-        rows = slice(int(starts[query]), int(starts[query + 1]))
-        grade, place = grades[rows], places[rows]
-        size = len(grade)
-        for begin in [0, *(np.flatnonzero(np.diff(grade)) + 1).tolist()][:-1]:
-            values = compute_coset_distances(place[begin:], begin, distance)
-            if normalize:
-                values = values / (size if distance != "spearman" else size * size)
-            yield values, grade[begin:] == grade[begin], float(examples.weight[query])
 
 
 @accept_old_names(normalise="normalize")
@@ -119,12 +105,13 @@ class WeightedCps(SupervisedAggregator):
     max_iterations: Annotated[int, Range(1, 100_000), "maximum number of L-BFGS steps"] = 300
 
     def _learn(self, training: Training) -> None:
-        places = _example_places(training, len(self.experts_))
+        # places among the labeled items of each query, in the order of the examples
+        given, rows, width = training.preferences, training.examples.rows, len(self.experts_)
+        keep = np.zeros(len(given.index.items), np.bool_)
+        keep[rows] = True
+        places = mean_places(restrict_items(given, keep), np.arange(width), width)
+        places = places[(np.cumsum(keep) - 1)[rows]]
         choices = StageChoices.from_training(training, places, self.distance, self.normalize)
-        theta = self._minimize_loss(choices, training.progress)
-        self.theta_: dict[Id, float] = dict(zip(self.experts_, theta.tolist(), strict=True))
-
-    def _minimize_loss(self, choices: StageChoices, progress: Progress) -> F8:
         minimum = minimize_smooth(
             functools.partial(choices.compute_loss, l2=self.l2),
             np.zeros(choices.values.shape[1]),
@@ -132,10 +119,10 @@ class WeightedCps(SupervisedAggregator):
             steps=self.max_iterations,
             value_tolerance=1e-13,
             slope_tolerance=1e-8,
-            on_step=lambda done: progress(done, self.max_iterations, "learning"),
+            on_step=lambda done: training.progress(done, self.max_iterations, "learning"),
         )
         self.converged_, self.iterations_ = minimum.converged, minimum.steps
-        return minimum.x
+        self.theta_: dict[Id, float] = dict(zip(self.experts_, minimum.x.tolist(), strict=True))
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         return stage_costs(preferences, self.distance)
@@ -150,12 +137,3 @@ class WeightedCps(SupervisedAggregator):
             iterations=self.iterations_,
             expert_weights=select_weights(self.theta_, codes),
         )
-
-
-def _example_places(training: Training, width: int) -> F8:
-    """Places among the labeled items of each query, in the order of the examples."""
-    given, rows = training.preferences, training.examples.rows
-    keep = np.zeros(len(given.index.items), np.bool_)
-    keep[rows] = True
-    places = mean_places(restrict_items(given, keep), np.arange(width), width)
-    return np.asarray(places[(np.cumsum(keep) - 1)[rows]], np.float64)

@@ -17,7 +17,7 @@ from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.pairwise_votes import count_items_above
-from podium.learning.examples import Examples, Training
+from podium.learning.examples import Training
 from podium.learning.feature_scorer import WeightPrior, fit_scorer
 from podium.learning.plan import (
     ChooseBy,
@@ -37,19 +37,9 @@ from podium.methods.majority import Copeland
 from podium.methods.positional import Borda, ReciprocalRankFusion
 from podium.metrics.base import measure, parse
 
-__all__ = ["WeightedBorda", "WeightedKemeny", "WeightedRrf", "points_by_expert", "select_weights"]
+__all__ = ["WeightedBorda", "WeightedKemeny", "WeightedRrf", "select_weights"]
 
 TINY = 1e-300  # avoids division by 0 and keeps zero weights at 0
-
-
-def points_by_expert(rule: Aggregator, preferences: Preferences, codes: I8, width: int) -> F8:
-    """Points of an additive rule by slot and expert (`width` columns); `codes` numbers them, -1 if unknown."""
-    points = np.zeros((len(preferences.index.items), width))
-    for code in np.flatnonzero(codes >= 0).tolist():
-        alone = np.zeros(len(codes))
-        alone[code] = 1.0
-        points[:, codes[code]] = rule._compute_raw_outcome(preferences, alone, None).scores
-    return points
 
 
 def select_weights(learned: Mapping[Id, float], codes: I8) -> F8:
@@ -88,8 +78,13 @@ class WeightedRule(PlanTrainedAggregator):
 
     def _build_example_values(self, training: Training) -> F8:
         given, rows = training.preferences, training.examples.rows
-        points = points_by_expert(self._make_rule(), given, match_experts(self, given), len(self.experts_))
-        return points[rows] / self._first_place_points(given)[rows, None]
+        codes, rule = match_experts(self, given), self._make_rule()
+        points = np.zeros((len(rows), len(self.experts_)))
+        for code in np.flatnonzero(codes >= 0).tolist():
+            alone = np.zeros(len(codes))
+            alone[code] = 1.0
+            points[:, codes[code]] = rule._compute_raw_outcome(given, alone, None).scores[rows]
+        return points / self._first_place_points(given)[rows, None]
 
     def _score(self, preferences: Preferences, features: Features | None) -> Outcome:
         weights = select_weights(self.weights_, match_experts(self, preferences))
@@ -183,10 +178,8 @@ class WeightedKemeny(SupervisedAggregator):
     agreement: Annotated[str, Choice("tau", "ndcg"), "agreement measure that defines the weights"] = "tau"
 
     def _learn(self, training: Training) -> None:
-        if self.agreement == "tau":
-            agreement = _agreement_in_pairs(training.preferences, training.examples)
-        else:
-            agreement = _mean_ndcg(training)
+        tau = self.agreement == "tau"
+        agreement = _agreement_in_pairs(training) if tau else _mean_ndcg(training)
         training.progress(1, 1, "weighing experts")
         self.weights_: dict[Id, float] = dict(zip(self.experts_, agreement.tolist(), strict=True))
 
@@ -201,9 +194,19 @@ class WeightedKemeny(SupervisedAggregator):
         return replace(self._make_rule()._scores(preferences, weights), expert_weights=weights)
 
 
-def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:
+def _agreement_in_pairs(training: Training) -> F8:
     """max(0, (agreed - disagreed) / (agreed + disagreed)) by expert, over pairs of labeled items."""
-    level, weight = _encode_levels(preferences, examples)
+    preferences, examples = training.preferences, training.examples
+    index, own = preferences.index, examples.labels.index
+    grades, query = examples.labels.grades, own.query_of_slot
+    # the grade of every slot as 0, 1, ... in its query (-1: unlabeled), and the weight of every query
+    rank = np.cumsum(np.concatenate(([False], (np.diff(query) == 0) & (np.diff(grades) != 0))))
+    filled, last = np.flatnonzero(own.sizes), np.zeros(len(own), np.int64)
+    last[filled] = rank[own.starts[filled + 1] - 1]
+    level = np.full(len(index.items), -1, np.int64)
+    level[examples.rows] = last[query] - rank  # rows are sorted by falling grade
+    weight = np.zeros(len(index))
+    weight[index.query_of_slot[examples.rows]] = examples.weight[query]
     votes, experts = preferences.comparisons, len(preferences.experts)
     both = (level[votes.winner] >= 0) & (level[votes.loser] >= 0) & ~votes.tie
     counted = votes.weight * both * weight[votes.query_of_row]
@@ -217,22 +220,6 @@ def _agreement_in_pairs(preferences: Preferences, examples: Examples) -> F8:
     )
     agreement = (right - wrong) / np.maximum(right + wrong, TINY)
     return np.asarray(np.maximum(agreement, 0.0), np.float64)
-
-
-def _encode_levels(preferences: Preferences, examples: Examples) -> tuple[I8, F8]:
-    """The grade of every slot as 0, 1, ... in its query (-1: unlabeled), and the weight of every query."""
-    index, own = preferences.index, examples.labels.index
-    grades, query = examples.labels.grades, own.query_of_slot
-    new = np.concatenate(([False], (np.diff(query) == 0) & (np.diff(grades) != 0)))
-    rank = np.cumsum(new)
-    filled = np.flatnonzero(own.sizes)
-    last = np.zeros(len(own), np.int64)
-    last[filled] = rank[own.starts[filled + 1] - 1]
-    level = np.full(len(index.items), -1, np.int64)
-    level[examples.rows] = last[query] - rank  # rows are sorted by falling grade
-    weight = np.zeros(len(index))
-    weight[index.query_of_slot[examples.rows]] = examples.weight[query]
-    return level, weight
 
 
 def _pairs_in_lists(preferences: Preferences, level: I8) -> tuple[F8, F8]:

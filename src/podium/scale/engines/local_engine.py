@@ -19,8 +19,6 @@ from podium.storage.shards import Shard
 if TYPE_CHECKING:
     from podium.scale.engines import Work
 
-__all__ = ["configure_worker", "run"]
-
 KEPT = 1 << 28  # bytes
 TRIES = 3  # number of pools: a worker killed by the system breaks its pool
 
@@ -35,32 +33,27 @@ def run(
     if count <= 1:
         yield from map(work, shards)
         return
-    left = list(shards)
+    kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context, left = multiprocessing.get_context(kind), list(shards)
     for _ in range(TRIES):
         done: set[Shard] = set()
+        pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start_worker)
         try:
-            for shard, result in _run_pool(work, left, count):
+            jobs = {pool.submit(work, shard): shard for shard in left}
+            for job in as_completed(jobs):
+                shard, result = jobs.pop(job), job.result()
                 done.add(shard)
                 yield result
             return
         except BrokenProcessPool:
             left = [s for s in left if s not in done]
+        finally:
+            pool.shutdown(cancel_futures=True)
     raise PodiumError(
         f"worker processes died {TRIES} times, last on one of {', '.join(s.path for s in left[:3])}; "
         "if memory ran out, use fewer workers or smaller shards (results are kept); in a script, call this"
         " under if __name__ == '__main__'"
     )
-
-
-def _run_pool(work: Work, shards: Sequence[Shard], count: int) -> Iterator[tuple[Shard, Any]]:
-    kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context(kind), initializer=_start_worker)
-    try:
-        jobs = {pool.submit(work, shard): shard for shard in shards}
-        for job in as_completed(jobs):
-            yield jobs.pop(job), job.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _start_worker() -> None:
@@ -79,18 +72,11 @@ def _exit_with_parent() -> None:
 def configure_worker() -> None:
     """One thread per worker, because there is one worker per core; and keep freed memory."""
     pa = require_module("pyarrow")
-
     os.environ["PODIUM_THREADS"] = "1"
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    _keep_memory()
-
-
-def _keep_memory() -> None:
-    """Reuse freed memory: each batch allocates the same arrays, and new pages take a tenth of the time.
-
-    Only glibc has these settings (-1: M_TRIM_THRESHOLD, -3: M_MMAP_THRESHOLD).
-    """
+    # each batch allocates the same arrays, and new pages take a tenth of the time; only glibc has these
+    # settings (-1: M_TRIM_THRESHOLD, -3: M_MMAP_THRESHOLD)
     if platform.libc_ver()[0] == "glibc":
         import ctypes
 

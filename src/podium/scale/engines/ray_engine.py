@@ -13,8 +13,6 @@ from podium.storage.shards import Shard
 if TYPE_CHECKING:
     from podium.scale.engines import Work
 
-__all__ = ["run"]
-
 LIBRARY = "ray"
 
 BLOCKS = 1000  # maximum number of tasks; with more shards, a task processes several
@@ -25,7 +23,6 @@ def run(
 ) -> Iterator[Any]:
     """Process the shards on a Ray cluster, or on one started for this job."""
     ray = require_module("ray")
-
     is_own_session = not ray.is_initialized()
     if is_own_session:
         own: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}

@@ -14,8 +14,6 @@ from podium.storage.shards import Shard
 if TYPE_CHECKING:
     from podium.scale.engines import Work
 
-__all__ = ["run"]
-
 LIBRARY = "pyspark"
 
 

@@ -6,18 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "AggregateAnswer",
-    "AnnotatorsAnswer",
-    "ErrorAnswer",
-    "EvaluateAnswer",
-    "ExplainAnswer",
-    "FuseAnswer",
-    "Health",
-    "LeaderboardAnswer",
-    "MethodsAnswer",
-]
-
 Id = str | int
 
 

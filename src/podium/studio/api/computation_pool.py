@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from podium.core.errors import capture_warnings
 from podium.studio.security import RequestRefused
 from podium.studio.settings import Limits
 from podium.studio.telemetry import RequestMetrics
-
-__all__ = ["ComputationPool"]
 
 T = TypeVar("T")
 
@@ -53,7 +51,8 @@ class ComputationPool:
     def _start(self, work: Callable[[], T]) -> asyncio.Future[tuple[T, list[str]]]:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[tuple[T, list[str]]] = loop.create_future()
-        done.add_done_callback(_ignore_late_error)
+        # consumes the exception of a late result that no client waits for
+        done.add_done_callback(lambda future: None if future.cancelled() else future.exception())
         self._meters.computing.inc()
 
         def end_work(result: tuple[T, list[str]] | None, error: BaseException | None) -> None:
@@ -83,9 +82,3 @@ class ComputationPool:
         except RuntimeError as problem:  # no threads available; release the slot
             end_work(None, problem)
         return done
-
-
-def _ignore_late_error(done: asyncio.Future[Any]) -> None:
-    """Consume the exception of a late result that no client waits for."""
-    if not done.cancelled():
-        done.exception()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import ParameterError
@@ -22,10 +21,6 @@ from podium.studio.api.request_parsing import (
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
     from podium.data.labels import Labels
-    from podium.data.preferences import Preferences
-    from podium.evaluate import Evaluation
-
-__all__ = ["answer_aggregate", "answer_annotators", "answer_evaluate", "answer_explain", "answer_leaderboard"]
 
 Document = dict[str, Any]
 
@@ -37,10 +32,25 @@ def answer_aggregate(given: request_models.AggregateRequest, state: Any) -> Docu
     preferences = build_preferences(given, limits)
     check_work(limits, preferences, method)
     consensus = method.aggregate(preferences, build_features(given.features, limits), ties=given.ties)
+    rankings = []
+    for number, query in enumerate(consensus.queries):
+        begin, end = consensus.index.starts[number : number + 2].tolist()
+        last = end if given.top is None else min(end, begin + given.top)
+        order, items = consensus.order[begin:last], consensus.index.items[begin:end]
+        rankings.append({
+            "query": query,
+            "items": [items[slot - begin] for slot in order.tolist()],
+            "scores": consensus.scores[order].tolist(),
+            "tied": consensus.tied[begin:last].tolist(),
+        })  # fmt: skip
+    weights: list[Document] = []
+    if consensus.experts is not None and consensus.expert_weights is not None:
+        pairs = zip(consensus.experts.tolist(), consensus.expert_weights.tolist(), strict=True)
+        weights = [{"expert": expert, "weight": weight} for expert, weight in pairs]
     diagnostics = consensus.diagnostics
     return {
-        "results": list(_iterate_rankings(consensus, given.top)),
-        "weights": _list_weights(consensus),
+        "results": rankings,
+        "weights": weights,
         "diagnostics": {
             "converged": bool(diagnostics.converged),
             "iterations": diagnostics.iterations,
@@ -52,50 +62,26 @@ def answer_aggregate(given: request_models.AggregateRequest, state: Any) -> Docu
     }
 
 
-def _iterate_rankings(consensus: Consensus, top: int | None) -> Iterator[Document]:
-    for number, query in enumerate(consensus.queries):
-        begin, end = consensus.index.starts[number : number + 2].tolist()
-        last = end if top is None else min(end, begin + top)
-        order, items = consensus.order[begin:last], consensus.index.items[begin:end]
-        yield {
-            "query": query,
-            "items": [items[slot - begin] for slot in order.tolist()],
-            "scores": consensus.scores[order].tolist(),
-            "tied": consensus.tied[begin:last].tolist(),
-        }
-
-
-def _list_weights(consensus: Consensus) -> list[Document]:
-    if consensus.experts is None or consensus.expert_weights is None:
-        return []
-    pairs = zip(consensus.experts.tolist(), consensus.expert_weights.tolist(), strict=True)
-    return [{"expert": expert, "weight": weight} for expert, weight in pairs]
-
-
 def answer_evaluate(given: request_models.EvaluateRequest, state: Any) -> Document:
     """The metrics of every expert and every named method: `podium.evaluate.evaluate`."""
+    from podium.evaluate import expert_rankings
+
     limits = state.settings.limits
     if not given.experts and not given.methods:
         raise ParameterError("nothing to evaluate; name methods, or set experts to true")
     methods = [make(spec) for spec in given.methods]
     preferences, labels = build_preferences(given, limits), build_labels(given.labels, limits)
     features = build_features(given.features, limits)
-    results = [*_evaluate_experts(given, preferences, labels)] if given.experts else []
+    results = []
+    for expert in preferences.experts.tolist() if given.experts else ():
+        ranking = expert_rankings(preferences, expert)
+        results.append(_evaluate_result(given, ranking, labels, expert, None))
     for method in methods:
         check_work(limits, preferences, method)
         described = features if method.tags.uses_features else None
         consensus = method.aggregate(preferences, described)
         results.append(_evaluate_result(given, consensus, labels, None, method))
     return {"results": results, "fingerprint": preferences.fingerprint}
-
-
-def _evaluate_experts(
-    given: request_models.EvaluateRequest, preferences: Preferences, labels: Labels
-) -> Iterator[Document]:
-    from podium.evaluate import expert_rankings
-
-    for expert in preferences.experts.tolist():
-        yield _evaluate_result(given, expert_rankings(preferences, expert), labels, expert, None)
 
 
 def _evaluate_result(
@@ -109,6 +95,11 @@ def _evaluate_result(
 
     result = consensus.with_ties(given.ties, single=given.ties == "trec")
     evaluation = evaluated(result, labels, given.metrics, queries=given.queries)
+    names = [str(m) for m in evaluation.metrics]
+    per_query = [
+        {"query": query, "values": dict(zip(names, evaluation.values[:, i].tolist(), strict=True))}
+        for i, query in enumerate(evaluation.queries if given.per_query else ())
+    ]
     return {
         "name": str(expert) if method is None else repr(method),
         "kind": "expert" if method is None else "method",
@@ -118,16 +109,8 @@ def _evaluate_result(
         "queries": len(evaluation),
         "missing": evaluation.missing,
         "unlabelled": evaluation.unlabelled,
-        "per_query": _list_query_values(evaluation) if given.per_query else None,
+        "per_query": per_query if given.per_query else None,
     }
-
-
-def _list_query_values(evaluation: Evaluation) -> list[Document]:
-    names = [str(m) for m in evaluation.metrics]
-    return [
-        {"query": query, "values": dict(zip(names, evaluation.values[:, i].tolist(), strict=True))}
-        for i, query in enumerate(evaluation.queries)
-    ]
 
 
 def answer_explain(given: request_models.ExplainRequest, state: Any) -> Document:
@@ -139,18 +122,13 @@ def answer_explain(given: request_models.ExplainRequest, state: Any) -> Document
     preferences = build_preferences(given, limits)
     check_work(limits, preferences, method)
     features = build_features(given.features, limits)
-    query = _resolve_query(given.query, preferences)
+    if given.query is not None:
+        preferences.index.query_code(given.query)  # raises an error that lists the queries
+    elif len(preferences) != 1:
+        raise ParameterError(f"there are {len(preferences)} queries; choose one with `query`")
+    query = preferences.queries[0] if given.query is None else given.query
     explanation = explained(method, preferences, query, given.item, over=given.over, features=features)
     return explanation.to_dict() | {"method": method_document(method), "fingerprint": preferences.fingerprint}
-
-
-def _resolve_query(given: Id | None, preferences: Preferences) -> Id:
-    if given is not None:
-        preferences.index.query_code(given)  # raises an error that lists the queries
-        return given
-    if len(preferences) != 1:
-        raise ParameterError(f"there are {len(preferences)} queries; choose one with `query`")
-    return preferences.queries[0]
 
 
 def answer_leaderboard(given: request_models.LeaderboardRequest, state: Any) -> Document:

@@ -13,8 +13,6 @@ from starlette.responses import HTMLResponse, Response
 
 from podium.studio.pages.render import read_static, render_page
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
 WIDE = 110  # maximum characters of a one-line example
 LARGE = 2**53  # larger bounds are machine limits and are not shown
@@ -36,21 +34,16 @@ async def serve_style() -> Response:
 async def serve_docs(request: Request) -> Response:
     """All routes with their requests and responses."""
     api = request.app.openapi()
-    calls = [
-        (path, verb, call, _find_request_schema(api, call))
-        for path, by_verb in api["paths"].items()
-        for verb, call in by_verb.items()
-    ]
+    calls = []
+    for path, by_verb in api["paths"].items():
+        for verb, call in by_verb.items():
+            schema = None
+            if "requestBody" in call:
+                reference = call["requestBody"]["content"]["application/json"]["schema"]
+                schema = api["components"]["schemas"][_schema_name(reference)]
+            calls.append((path, verb, call, schema))
     helpers = {"type": _render_type, "prose": _render_prose, "json": _format_json, "example": _format_example}
     return HTMLResponse(render_page("docs.html", api=api, calls=calls, **helpers))
-
-
-def _find_request_schema(api: dict[str, Any], call: dict[str, Any]) -> Any:
-    if "requestBody" not in call:
-        return None
-    return api["components"]["schemas"][
-        _schema_name(call["requestBody"]["content"]["application/json"]["schema"])
-    ]
 
 
 def _format_example(schema: dict[str, Any]) -> str:

@@ -29,8 +29,6 @@ from podium.studio.api.request_parsing import (
     parse_request,
 )
 
-__all__ = ["QUICK", "answer_fuse", "is_quick", "method_document", "parse_fuse_request"]
-
 _MOST_NAMES = 32  # of lists and weights that are counted one by one
 QUICK = 5000  # ids up to which requests are fused in the event loop, without a thread
 
@@ -120,12 +118,10 @@ def answer_fuse(given: request_models.FuseRequest | PlainFuseRequest, state: Any
     }
 
 
-@functools.lru_cache(maxsize=64)
-def _describe_shared(method: Aggregator) -> dict[str, Any]:
-    """The document of a method without parameters and weights, which all requests for it share."""
-    return method_document(method)
-
-
 def method_document(method: Aggregator) -> dict[str, Any]:
     """Name, parameters, and both as `make` reads them."""
     return {"name": method.name, "spec": repr(method), "parameters": method.get_parameters()}
+
+
+# the documents of methods without parameters and weights, which all requests for them share
+_describe_shared = functools.lru_cache(maxsize=64)(method_document)

@@ -14,8 +14,6 @@ from podium.core import registry
 from podium.methods.describe import describe_method
 from podium.studio.api import answer_models
 
-__all__ = ["build_openapi", "describe_methods", "describe_route"]
-
 ERRORS = {
     400: "The body is not JSON",
     401: "The token is missing or wrong",

@@ -12,23 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from podium.core.params import Range, parameters
 from podium.core.settings import Duplicates, LeaderboardSettings, QueryScope, TieRule, Unlisted
 
-__all__ = [
-    "AggregateRequest",
-    "AnnotatorsRequest",
-    "EvaluateRequest",
-    "ExplainRequest",
-    "FuseRequest",
-    "LeaderboardRequest",
-    "PreferenceRequest",
-]
-
 WHOLE = 2**63  # bound of integer ids
 SPEC = 1000  # maximum characters of a method or metric
 
 T = TypeVar("T")
-Many = Annotated[
-    list[T], Field(fail_fast=True)
-]  # stop at the first error: errors take a hundred times the memory of their input
+# stop at the first error: errors take a hundred times the memory of their input
+Many = Annotated[list[T], Field(fail_fast=True)]
 Text = Annotated[str, Field(min_length=1)]
 Id = Annotated[str | Annotated[int, Field(ge=-WHOLE, lt=WHOLE)], Field(description="a string or an integer")]
 Number = float

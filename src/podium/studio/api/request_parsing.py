@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from podium.data.labels import Labels
     from podium.methods.base import Aggregator
 
-__all__ = [
-    "build_features",
-    "build_labels",
-    "build_preferences",
-    "build_votes",
-    "check_work",
-    "parse_request",
-    "resolve_method",
-]
-
 M = TypeVar("M", bound=BaseModel)
 TOLD = 10_000  # maximum number of validation errors examined individually
 FORMS = ("rankings", "ratings", "lists", "votes")
@@ -252,30 +242,18 @@ def build_features(given: Sequence[request_models.ItemFeatures] | None, limits: 
 def resolve_method(given: request_models.MethodRequest, store: Any) -> Aggregator:
     """Make the method by name, or load the saved model."""
     from podium.methods.base import make
+    from podium.models.model_files import loads
+    from podium.studio.database import RecordNotFound
 
     if given.model is None and given.project is None:
         weights = {} if given.weights is None else {"weights": given.weights}
         return make(given.method, **check_parameters(given.parameters), **weights)
     if given.model_fields_set & {"method", "parameters", "weights"}:
         raise ParameterError("a saved model includes its method, parameters and weights; leave them out")
-    return _load_saved_model(given.project, given.model, store)
-
-
-def check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters; `weights` is refused, as it has its own field."""
-    if "weights" in parameters:
-        raise ParameterError("give weights in the field `weights`, not in the parameters")
-    return parameters
-
-
-def _load_saved_model(project: str | None, model: str | None, store: Any) -> Aggregator:
-    from podium.models.model_files import loads
-    from podium.studio.store import RecordNotFound
-
     missing = RequestRefused(404, "no such model", "see the projects and models of this server in the studio")
     try:
-        kept = store.models(project) if model is None else [store.model(model)]
-        if not kept or project not in (None, kept[0].project):
+        kept = store.models(given.project) if given.model is None else [store.model(given.model)]
+        if not kept or given.project not in (None, kept[0].project):
             raise missing
         loaded: Any = loads(store.model_bytes(kept[0].id), "the saved model")
     except RecordNotFound:
@@ -285,3 +263,10 @@ def _load_saved_model(project: str | None, model: str | None, store: Any) -> Agg
             "the saved model learns from features alone and does not aggregate; choose another"
         )
     return cast("Aggregator", loaded)
+
+
+def check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters; `weights` is refused, as it has its own field."""
+    if "weights" in parameters:
+        raise ParameterError("give weights in the field `weights`, not in the parameters")
+    return parameters

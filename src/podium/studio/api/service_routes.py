@@ -1,28 +1,70 @@
-"""The routes of the API. Each calls a library function and adds the fields common to all responses."""
+"""The routes of the API. Each calls a library function and adds the fields common to all responses.
+
+Bodies are JSON, possibly compressed, with a timeout; the middleware limits their length.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from msgspec.json import encode
 from pydantic import BaseModel
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from podium.core.errors import InputError
 from podium.core.version import __version__
 from podium.studio.api import answer_models, compute_answers, fuse_answers, request_models
 from podium.studio.api.openapi_schema import describe_methods, describe_route
-from podium.studio.api.request_body import read_body
 from podium.studio.api.request_parsing import parse_request
+from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.security import RequestRefused
+from podium.studio.settings import Limits
 from podium.studio.telemetry import CONTENT_TYPE
 
-__all__ = ["build_json_response", "router"]
+UNPACKED = 4  # decompressed size limit, as a multiple of the body size limit
+
+
+async def read_body(request: Request) -> bytes:
+    """The whole body, decompressed; refused if it does not arrive within the request timeout."""
+    limits: Limits = request.app.state.settings.limits
+    headers = dict(reversed(request.scope["headers"]))  # of a repeated header, the first one counts
+    if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
+        raise RequestRefused(415, "the body is not application/json", "send JSON with that Content-Type")
+    coding = headers.get(b"content-encoding", b"identity").strip().lower()
+    if coding not in (b"identity", b"gzip"):
+        raise RequestRefused(415, "unknown content encoding", "use Content-Encoding: gzip, or none")
+    try:
+        async with asyncio.timeout(limits.seconds):
+            parts, more = [], True
+            while more:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                parts.append(message.get("body", b""))
+                more = message.get("more_body", False)
+    except TimeoutError:
+        raise RequestRefused(408, "the body did not arrive in time", "send it faster, or in parts") from None
+    body = b"".join(parts)
+    if coding == b"identity":
+        return body
+    if body[:2] != b"\x1f\x8b":
+        raise RequestRefused(400, "the body is not gzip data", "leave Content-Encoding out")
+    most = min(UNPACKED * limits.body_bytes, limits.decompressed_bytes)
+    try:
+        return bounded_decompress(body, replace(limits, decompressed_bytes=most))
+    except TooLarge:
+        raise
+    except InputError as error:
+        raise RequestRefused(400, error.problem, error.remedy or "") from None
+
 
 LONG = 1 << 17  # bytes of a body that is not parsed in the event loop
 

@@ -16,8 +16,6 @@ from podium.reporting.inputs import ReportInputs
 from podium.reporting.sections import build_section
 from podium.studio.pages.view_context import METRICS, View, ViewContext, id_text, register_view
 
-__all__ = ["build_differences_view", "build_methods_view", "tabulate_rows"]
-
 MOST = 20  # additional methods compared at once, besides the default ones
 SHOWN = 200  # queries in a table
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from podium.core import registry
 from podium.core.errors import ParameterError
 from podium.deployment import Deployment, OrderCheck, deploy
 from podium.studio.limits import check_pairs
 from podium.studio.pages.view_context import View, ViewContext, register_view
 
-__all__ = ["build_deploy_view"]
-
 HEAD = ("expert", "name in the engine", "weight", "requests")
-
-
-class _CheckedDeployment(NamedTuple):
-    deployment: Deployment
-    check: OrderCheck
 
 
 @register_view("deploy", "Deploy", 95, applies=lambda data: bool(data.preferences.lists.rows))
@@ -29,7 +20,7 @@ def build_deploy_view(c: ViewContext) -> View:
     engines = {name: cls.title for name, cls in registry.engines.all().items()}
     registry.engines.get(to)
 
-    def compute() -> _CheckedDeployment:
+    def compute() -> tuple[Deployment, OrderCheck]:
         method, preferences = c.work.method(spec), c.data.preferences
         if not preferences.lists.rows:
             raise ParameterError("engines fuse lists, and these data have none; give runs or ratings")
@@ -37,22 +28,22 @@ def build_deploy_view(c: ViewContext) -> View:
         weights = method.weights if method.weights is not None else getattr(method, "weights_", None)
         named = None if isinstance(weights, dict) else preferences.experts.tolist()
         deployment = deploy(method, to, experts=named, depth=depth, nearest=True)
-        return _CheckedDeployment(deployment, deployment.check(preferences))
+        return deployment, deployment.check(preferences)
 
     key = (c.data.fingerprint, "deploy", spec, to, depth)
-    made: _CheckedDeployment = c.wait(c.work.result(key, compute))
-    form, check = made.deployment.form, made.check
+    deployment, check = c.wait(c.work.result(key, compute))
+    form = deployment.form
     sources = zip(form.sources, form.weights, strict=True)
     rows = [(str(s.expert), s.name, w if form.is_weighted else 1.0, s.copies) for s, w in sources]
     document = {
         "engine": to,
         "method": spec,
         "form": form.describe(),
-        "exact": made.deployment.exact,
+        "exact": deployment.exact,
         "reason": form.reason,
-        "notes": list(made.deployment.notes),
+        "notes": list(deployment.notes),
         "check": {"queries": check.queries, "same": check.same, "same_top": check.same_top},
-        "config": made.deployment.config,
+        "config": deployment.config,
     }
     more = {
         "about": document,

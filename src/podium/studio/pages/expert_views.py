@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import Any
 
 from podium.analysis.figures import weight_matrix, weight_table
 from podium.core.errors import ParameterError
 from podium.core.tables import Grid
-from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.reporting.blocks import Figure, ReportTable
 from podium.reporting.findings import WORDS
 from podium.reporting.sections import build_section
 from podium.studio.limits import check_pairs
 from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext, register_view
-
-__all__ = ["build_annotators_view", "build_experts_view", "build_leaderboard_view"]
 
 
 @register_view("experts", "Experts", 70)
@@ -24,7 +23,12 @@ def build_experts_view(c: ViewContext) -> View:
     inputs = c.collect_inputs()
     diagnosis = inputs.diagnosis
     blocks = list(build_section(inputs, "experts").blocks)
-    weights = _build_weight_blocks(c)
+    weighted: dict[str, Any] = {}  # the newest models of this project that have expert weights
+    for model in c.work.store.models(c.project.id)[:3]:
+        made = c.work.method(f"model:{model.id}")
+        with contextlib.suppress(ParameterError):
+            weight_table(made)
+            weighted[model.name[:30]] = made
     if diagnosis is None:
         names = c.data.preferences.experts.tolist()
         document: dict[str, Any] = {"experts": names}
@@ -38,22 +42,11 @@ def build_experts_view(c: ViewContext) -> View:
     else:
         document = diagnosis.to_dict()
         head, rows = tabulate_rows(diagnosis.rows)
-    more = {"has_weights": bool(weights)}
-    return View("Experts", document, head, rows, [*blocks, *weights], "experts.html", more)
-
-
-def _build_weight_blocks(c: ViewContext) -> list[Block]:
-    """Expert weights of the newest models of this project."""
-    shown: dict[str, Any] = {}
-    for model in c.work.store.models(c.project.id)[:3]:
-        made = c.work.method(f"model:{model.id}")
-        try:
-            weight_table(made)
-        except ParameterError:
-            continue
-        shown[model.name[:30]] = made
-    caption = f"Expert weights of {', '.join(shown)}."
-    return [Figure("weights", weight_matrix(shown), caption)] if shown else []
+    if weighted:
+        caption = f"Expert weights of {', '.join(weighted)}."
+        blocks.append(Figure("weights", weight_matrix(weighted), caption))
+    more = {"has_weights": bool(weighted)}
+    return View("Experts", document, head, rows, blocks, "experts.html", more)
 
 
 @register_view("leaderboard", "Leaderboard", 80, applies=lambda data: "leaderboard" in data.kinds)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.analysis.explain import Explanation, explain
+from podium.analysis.explain import explain
 from podium.analysis.explain.counterfactuals import scale_expert_weight
 from podium.analysis.figures.heatmap import natural_sort_key
 from podium.core.errors import ParameterError
@@ -18,8 +18,6 @@ from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.studio.pages.fusion_views import compute_consensus
 from podium.studio.pages.query_views import select_grades
 from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, register_view, resolve_id
-
-__all__ = ["build_rank_view", "build_why_view"]
 
 MARK = "w:"  # prefix of a weight's name in the URL
 LARGEST = 100.0
@@ -44,23 +42,6 @@ def _parse_factors(c: ViewContext, experts: Ids) -> dict[Id, float]:
     return {e: v for e, v in factors.items() if v != 1.0}
 
 
-def _apply_factors(c: ViewContext, method: Aggregator, factors: Mapping[Id, float]) -> Aggregator:
-    for expert, factor in factors.items():
-        other = scale_expert_weight(method, c.data.preferences, expert, factor)
-        if other is None and getattr(method, "weights_", None) is None and not method.tags.weighted:
-            raise ParameterError(f"{method.name} does not support weights; choose another method")
-        if other is None:
-            raise ParameterError("all weights are 0; give at least one expert a weight above 0")
-        method = other
-    return method
-
-
-def _rank_query(c: ViewContext, method: Aggregator, query: Id) -> list[RankedItem]:
-    p = c.data.preferences
-    one = p.select([query]) if method.tags.per_query else p
-    return method.aggregate(one, c.select_features(method))[query]
-
-
 def _rank_with_factors(
     c: ViewContext,
 ) -> tuple[str, Aggregator, Id, dict[Id, float], list[RankedItem], dict[Id, int]]:
@@ -69,8 +50,19 @@ def _rank_with_factors(
     q = c.query()
     before = {r.item: r.rank for r in compute_consensus(c, spec)[q]}
     factors = _parse_factors(c, c.data.preferences.experts)
-    method = _apply_factors(c, method, factors)
-    places = _rank_query(c, method, q) if factors else compute_consensus(c, spec)[q]
+    p = c.data.preferences
+    for expert, factor in factors.items():
+        other = scale_expert_weight(method, p, expert, factor)
+        if other is None and getattr(method, "weights_", None) is None and not method.tags.weighted:
+            raise ParameterError(f"{method.name} does not support weights; choose another method")
+        if other is None:
+            raise ParameterError("all weights are 0; give at least one expert a weight above 0")
+        method = other
+    if factors:
+        one = p.select([q]) if method.tags.per_query else p
+        places = method.aggregate(one, c.select_features(method))[q]
+    else:
+        places = compute_consensus(c, spec)[q]
     return spec, method, q, factors, places, before
 
 
@@ -86,28 +78,23 @@ def build_rank_view(c: ViewContext) -> View:
     texts = item_texts(before)
     state = [("q", id_text(q, c.data.preferences.queries)), ("m", spec)]
     state += [(MARK + id_text(e, c.data.preferences.experts), f"{f:g}") for e, f in factors.items()]
+    # for screen readers
+    moved = sum(r.rank != before[r.item] for r in places)
+    text, first = "The weights do not change the order.", places[0]
+    if moved:
+        was = f" (was {before[first.item]})" if before[first.item] != 1 else ", unchanged"
+        text = f"{moved} of {len(places)} items changed rank; {first.item} is first{was}."
     document = {
         "method": repr(method),
         "query": q,
         "weights": [{"expert": e, "factor": f} for e, f in factors.items()],
-        "text": _describe_moves(places, before),
+        "text": text,
         "rows": [
             {**dict(zip(HEAD, r, strict=True)), "why": c.build_link("why", *state, ("item", texts[r[1]]))}
             for r in rows[:SHOWN]
         ],
     }
     return View("Ranking", document, HEAD, rows)
-
-
-def _describe_moves(places: list[RankedItem], before: Mapping[Id, int]) -> str:
-    """Describe the effect of the weights, for screen readers."""
-    moved = [r for r in places if r.rank != before[r.item]]
-    if not moved:
-        return "The weights do not change the order."
-    first = places[0]
-    was = f" (was {before[first.item]})" if before[first.item] != 1 else ", unchanged"
-    top = f"{first.item} is first{was}"
-    return f"{len(moved)} of {len(places)} items changed rank; {top}."
 
 
 @register_view("why", "Why", 60)
@@ -133,8 +120,16 @@ def build_why_view(c: ViewContext) -> View:
         "ranking": ranked.document["rows"], "total": len(places), "methods": c.methods(), "models": c.models(),
         "left": c.build_link("query", ("q", id_text(q, c.data.preferences.queries)), ("m", spec)),
     }  # fmt: skip
+    how = "score minus the score without the expert"
+    if explanation.exact:
+        how = f"adds up to the {'score' if explanation.over is None else 'difference'}"
+    grid = explanation.grid(unlisted="not listed", votes="{:g} for, {:g} against")
+    blocks: list[Block] = [
+        Figure("contributions", explanation.chart(), f"{explanation.lines[0]}. Per expert: {how}."),
+        ReportTable(replace(grid, title=f"Contributions, {explanation.method}"), 100),
+    ]
     title = f"Why {explanation.item.item} has rank {explanation.item.rank} for {q}"
-    return View(title, document, HEAD, ranked.rows, _build_blocks(explanation), "why.html", more)
+    return View(title, document, HEAD, ranked.rows, blocks, "why.html", more)
 
 
 def _resolve_item(c: ViewContext, name: str, by_text: Mapping[str, Id], q: Id) -> Id | None:
@@ -157,15 +152,4 @@ def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[d
     return [
         {"name": MARK + id_text(e, one.experts), "label": str(e), "value": f"{factors.get(e, 1.0):g}"}
         for e in names
-    ]
-
-
-def _build_blocks(explanation: Explanation) -> list[Block]:
-    how = "score minus the score without the expert"
-    if explanation.exact:
-        how = f"adds up to the {'score' if explanation.over is None else 'difference'}"
-    grid = explanation.grid(unlisted="not listed", votes="{:g} for, {:g} against")
-    return [
-        Figure("contributions", explanation.chart(), f"{explanation.lines[0]}. Per expert: {how}."),
-        ReportTable(replace(grid, title=f"Contributions, {explanation.method}"), 100),
     ]

@@ -15,13 +15,12 @@ from starlette.exceptions import HTTPException
 
 from podium.core.errors import InputError, ParameterError, PodiumError
 from podium.studio import job_worker, security
+from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
 from podium.studio.pages import projects
 from podium.studio.pages.page_routes import respond_files, respond_home
-from podium.studio.store import RecordNotFound, Store
-
-__all__ = ["router"]
+from podium.studio.store import Store
 
 MOST_FIELDS, PART = 100, 1 << 20  # maximum per form
 

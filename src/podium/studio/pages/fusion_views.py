@@ -12,8 +12,6 @@ from podium.reporting.blocks import ReportTable
 from podium.studio.limits import check_pairs
 from podium.studio.pages.view_context import View, ViewContext, id_text, register_view
 
-__all__ = ["build_fuse_view", "compute_consensus"]
-
 SHOWN, TOP = 50, 5  # queries on the page, items per query
 MOST = 20_000  # rows in a JSON document
 
@@ -51,21 +49,16 @@ def build_fuse_view(c: ViewContext) -> View:
         str(q): c.build_link("query", ("q", id_text(q, result.queries)), ("m", spec))
         for q in result.queries[:SHOWN]
     }
-    blocks, title = [_build_first_places(result)], f"Fused by {result.method}"
-    more = {"about": about, "spec": spec, "methods": c.methods(), "models": c.models()}
-    return View(title, document, HEAD, _iterate_rows(result), blocks, "fuse.html", more, links)
-
-
-def _build_first_places(result: Consensus) -> ReportTable:
-    """The top ranks of the first queries."""
     lines = []
     for query in result.queries[:SHOWN]:
         places = result.ranking(query)
         first = [str(item) for item in places[:TOP]]
         lines.append((str(query), str(len(places)), *first, *[""] * (TOP - len(first))))
     head = ("query", "items", *(f"place {n}" for n in range(1, TOP + 1)))
-    title = f"Top ranks by {result.method}, {len(lines):,} of {len(result.queries):,} queries"
-    return ReportTable(Grid(head, tuple(lines), len(head), title))
+    caption = f"Top ranks by {result.method}, {len(lines):,} of {len(result.queries):,} queries"
+    blocks, title = [ReportTable(Grid(head, tuple(lines), len(head), caption))], f"Fused by {result.method}"
+    more = {"about": about, "spec": spec, "methods": c.methods(), "models": c.models()}
+    return View(title, document, HEAD, _iterate_rows(result), blocks, "fuse.html", more, links)
 
 
 HEAD = ("query", "rank", "item", "score", "tied")

@@ -7,10 +7,8 @@ from typing import Any
 from podium.core import registry
 from podium.reporting.blocks import Block
 from podium.reporting.sections import tuning_blocks
+from podium.studio.job_queue import Job
 from podium.studio.pages.view_context import METRICS, View, ViewContext, register_view
-from podium.studio.store import Job
-
-__all__ = ["build_job_view", "build_jobs_view"]
 
 HEAD = ("job", "kind", "state", "share", "words", "settings", "tries", "model")
 

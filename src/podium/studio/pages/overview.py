@@ -8,8 +8,6 @@ from podium.reporting.verdict import describe_verdict
 from podium.studio.loading import ProjectData
 from podium.studio.pages.view_context import View, ViewContext, register_view
 
-__all__ = ["build_overview_view", "describe_data"]
-
 
 def describe_data(data: ProjectData) -> dict[str, str]:
     """A description of the input."""

@@ -16,16 +16,14 @@ from podium.core.errors import PodiumError
 from podium.evaluate import charts
 from podium.reporting.blocks import Figure, render_block
 from podium.studio import security
+from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
 from podium.studio.middleware import error_document
 from podium.studio.pages import projects, render
 from podium.studio.pages.overview import describe_data
 from podium.studio.pages.view_context import PATIENCE, StillComputing, View, ViewContext, views
-from podium.studio.store import RecordNotFound
 from podium.studio.workspace import Workspace
-
-__all__ = ["respond_error", "respond_files", "respond_home", "respond_waiting", "router"]
 
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}

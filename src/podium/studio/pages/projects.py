@@ -23,8 +23,6 @@ from podium.studio.loading import (
 from podium.studio.settings import ServerSettings
 from podium.studio.store import Store
 
-__all__ = ["add_labels", "browse_folder", "open_path", "open_upload"]
-
 FILES = 500  # in one upload
 NAME = 200  # characters
 
@@ -35,7 +33,8 @@ def open_upload(
     """Create a project from an upload; unreadable files are refused and nothing is stored."""
     plain, given = _unpack_files(settings, files), parse_entered_options(options)
     open_input(plain, given)
-    return store.add_upload(_title([n for n, _ in plain]), plain, given)
+    more = f" and {len(plain) - 1} more" if len(plain) > 1 else ""
+    return store.add_upload(f"{plain[0][0]}{more}", plain, given)
 
 
 def add_labels(
@@ -65,9 +64,11 @@ def _unpack_files(settings: ServerSettings, files: Sequence[tuple[str, bytes]]) 
         raise ParameterError("no file; choose at least one")
     if len(files) > FILES:
         raise ParameterError(f"{len(files)} files are selected; accepted: up to {FILES} per upload")
-    named = [(_clean_file_name(name), content) for name, content in files]
     plain, left = [], settings.limits.decompressed_bytes
-    for name, content in named:  # the remaining budget keeps many small decompression bombs from adding up
+    for given, content in files:  # the remaining budget keeps many small decompression bombs from adding up
+        # the last part of the name; used only for display and as an expert id
+        last = given.replace("\\", "/").rsplit("/", 1)[-1]
+        name = "".join(ch for ch in last if ch.isprintable())[:NAME] or "upload"
         data = unpack_upload(name, content, replace(settings.limits, decompressed_bytes=max(left, 1)))
         left -= len(data)
         if left < 0:
@@ -100,16 +101,6 @@ def browse_folder(settings: ServerSettings, root: int, inside: str) -> dict[str,
     up = None if not here else "" if parent == "." else parent
     whole = path.is_dir()
     return {"root": root, "here": here, "title": path.name, "entries": entries, "up": up, "whole": whole}
-
-
-def _clean_file_name(name: str) -> str:
-    """The last part of an uploaded file's name; used only for display and as an expert id."""
-    last = name.replace("\\", "/").rsplit("/", 1)[-1]
-    return "".join(ch for ch in last if ch.isprintable())[:NAME] or "upload"
-
-
-def _title(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def list_roots(settings: ServerSettings) -> list[tuple[int, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +14,9 @@ from podium.core.errors import ParameterError
 from podium.core.tables import Grid, format_decimal
 from podium.data.consensus import Consensus
 from podium.data.ids import Id
-from podium.data.preferences import Preferences
 from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.studio.pages.fusion_views import compute_consensus
 from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, register_view
-
-__all__ = ["build_queries_view", "build_query_view", "select_grades"]
 
 ITEMS = (120, 2_000)  # default and maximum number of items drawn
 EXPERTS = 60
@@ -35,7 +31,12 @@ def build_queries_view(c: ViewContext) -> View:
     inputs = c.collect_inputs()
     names = list(inputs.results)
     table = _collect_metric_values(inputs, names)
-    expert_counts = _count_active_experts(p)
+    votes = p.comparisons
+    starts = votes.query_starts
+    expert_counts = [
+        int(lists) if lists else len(set(votes.expert[a:b].tolist()))
+        for lists, a, b in zip(np.diff(p.lists.query_starts), starts[:-1], starts[1:], strict=True)
+    ]
     sizes = p.index.sizes.tolist()
     what = "mean RBO of the methods" if table is None else inputs.comparison.metrics[0]  # type: ignore[union-attr]
     alike = inputs.compute_similarity().tolist()
@@ -44,25 +45,21 @@ def build_queries_view(c: ViewContext) -> View:
         values = [alike[code]] if table is None else table[code]
         rows.append((q, sizes[code], expert_counts[code], *values))
     head = ("query", "items", "experts", *(names if table is not None else [what]))
-    return _build_list_view(c, head, _sort_rows(rows, c.get_value("sort", "none")), what)
-
-
-def _build_list_view(c: ViewContext, head: Sequence[str], rows: list[tuple[Any, ...]], what: str) -> View:
+    rows = _sort_rows(rows, c.get_value("sort", "none"))
     wanted = c.get_value("find").lower()
     if wanted:
         rows = [r for r in rows if wanted in str(r[0]).lower()]
     pages = max(1, -(-len(rows) // PAGE))
     at = c.get_whole_number("page", 1, 1, 1_000_000)
     shown = rows[(at - 1) * PAGE : at * PAGE]
-    ids = c.data.preferences.queries
     lines = tuple(
         (str(r[0]), f"{r[1]:,}", f"{r[2]:,}", *(format_decimal(v, 3) for v in r[3:])) for r in shown
     )
-    links = {str(r[0]): c.build_link("query", ("q", id_text(r[0], ids))) for r in shown}
+    links = {str(r[0]): c.build_link("query", ("q", id_text(r[0], p.queries))) for r in shown}
     title = f"{len(rows):,} queries; values: {what}"
     more = {"page": at, "pages": pages, "sort": c.get_value("sort", "none"), "find": c.get_value("find")}
     document = {"what": what, "rows": [dict(zip(head, r, strict=True)) for r in rows]}
-    blocks = [ReportTable(Grid(tuple(head), lines, 1, title))]
+    blocks = [ReportTable(Grid(head, lines, 1, title))]
     return View("Queries", document, head, rows, blocks, "queries.html", more, links)
 
 
@@ -75,16 +72,6 @@ def _collect_metric_values(inputs: Any, names: list[str]) -> list[list[float]] |
     at = first.codes_of(inputs.preferences.queries)
     columns = [inputs.comparison.evaluations[n][metric] for n in names]
     return [[float(v[k]) if k >= 0 else float("nan") for v in columns] for k in at.tolist()]
-
-
-def _count_active_experts(p: Preferences) -> list[int]:
-    """The number of active experts per query."""
-    votes = p.comparisons
-    starts = votes.query_starts
-    return [
-        int(lists) if lists else len(set(votes.expert[a:b].tolist()))
-        for lists, a, b in zip(np.diff(p.lists.query_starts), starts[:-1], starts[1:], strict=True)
-    ]
 
 
 def _sort_rows(rows: list[tuple[Any, ...]], by: str) -> list[tuple[Any, ...]]:
@@ -120,36 +107,24 @@ def build_query_view(c: ViewContext) -> View:
         for i, text in list(texts.items())[:most]
     }
     document: dict[str, Any] = {"query": q, "methods": specs, "rows": cells.to_records()}
+    at, state = ids.code_of(q) or 0, [("m", s) for s in c.get_values("m")]
+    steps = {
+        k: c.build_link("query", ("q", id_text(ids[n], ids)), *state) if 0 <= n < len(ids) else None
+        for k, n in (("before", at - 1), ("after", at + 1))
+    }
     more = {
-        "query": here, "specs": specs, "steps": _build_step_links(c, q), "items": most,
+        "query": here, "specs": specs, "steps": steps, "items": most,
         "rows": document["rows"][:most], "why": links, "experts": cells.select_experts(most),
         "total": len(cells.rows), "voices": len(cells.experts),
         "methods": c.methods(), "models": c.models(), "queries": [id_text(i, ids) for i in ids[:2000]],
     }  # fmt: skip
-    heatmap = [_build_heatmap(c, q, results, most)]
-    return View(f"Query {q}", document, cells.list_columns(), cells.rows, heatmap, "query.html", more)
-
-
-def _build_heatmap(c: ViewContext, q: Id, results: dict[str, Consensus], most: int) -> Block:
-    """The figure, drawn on request."""
-    p = c.data.preferences
-    if not p.select([q]).lists.rows:
-        return "The data are votes without lists, so there are no ranks to draw."
-    draw = functools.partial(rank_heatmap, p, q, results, c.data.labels, items=most, experts=EXPERTS)
-    order = f"ordered by {next(iter(results))}; a dot: not listed"
-    return Figure("heatmap", draw, f"Query {q}: ranks of its items by expert, {order}.")
-
-
-def _build_step_links(c: ViewContext, q: Id) -> dict[str, str | None]:
-    """Links to the previous and next query."""
-    ids = c.data.preferences.queries
-    at = ids.code_of(q) or 0
-    near = {"before": at - 1, "after": at + 1}
-    state = [("m", s) for s in c.get_values("m")]
-    return {
-        k: c.build_link("query", ("q", id_text(ids[n], ids)), *state) if 0 <= n < len(ids) else None
-        for k, n in near.items()
-    }
+    heatmap: Block = "The data are votes without lists, so there are no ranks to draw."
+    if p.select([q]).lists.rows:
+        # drawn on request
+        draw = functools.partial(rank_heatmap, p, q, results, c.data.labels, items=most, experts=EXPERTS)
+        order = f"ordered by {specs[0]}; a dot: not listed"
+        heatmap = Figure("heatmap", draw, f"Query {q}: ranks of its items by expert, {order}.")
+    return View(f"Query {q}", document, cells.list_columns(), cells.rows, [heatmap], "query.html", more)
 
 
 def select_grades(c: ViewContext, q: Id) -> dict[Id, float]:

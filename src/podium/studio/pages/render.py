@@ -16,8 +16,6 @@ from podium.core.version import __version__
 from podium.evaluate import charts
 from podium.reporting.blocks import render_checks
 
-__all__ = ["format_csv", "load_asset", "read_static", "render_page", "render_svg", "safe_cell"]
-
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -62,10 +60,6 @@ def read_static(name: str) -> str:
     return importlib.resources.files(__package__).joinpath("static", name).read_text("utf-8")
 
 
-def _format_time(seconds: float | None) -> str:
-    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
 def _format_shade(rank: int | None) -> str:
     """The CSS class of a cell: rank 1 is darkest, and each lighter shade covers twice as many ranks.
 
@@ -85,7 +79,7 @@ def _load_templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {
-        "when": _format_time,
+        "when": lambda t: "" if t is None else datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "shade": _format_shade,
         "short": tables.shorten_text,
         "figure": tables.format_decimal,

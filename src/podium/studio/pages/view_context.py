@@ -20,18 +20,6 @@ from podium.studio.loading import ProjectData
 from podium.studio.store import Project
 from podium.studio.workspace import Workspace
 
-__all__ = [
-    "ProjectView",
-    "StillComputing",
-    "View",
-    "ViewContext",
-    "id_text",
-    "item_texts",
-    "register_view",
-    "resolve_id",
-    "views",
-]
-
 PATIENCE = 0.4  # seconds that a page waits for a computation before it shows progress
 METRICS = ("ndcg@10", "map", "mrr", "p@10", "recall@100", "err@10", "ndcg@5", "ndcg")
 
