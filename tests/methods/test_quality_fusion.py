@@ -44,7 +44,7 @@ def test_reversed_and_random_experts_lose_their_weight():
     p = simulate(
         GOOD,
         rev=lambda lists, _: lists["a"][::-1],
-        noise=lambda lists, dice: dice.permutation(ITEMS).tolist(),
+        random=lambda lists, dice: dice.permutation(ITEMS).tolist(),
     )
     weights = weights_of(p)
     assert weights["rev"] == 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from podium.cli._options import F, add_option, add_options, collect
 from podium.cli.input import parse_assignments
+from podium.cli.output import echo_note
 from podium.core import registry
 from podium.core.errors import ParameterError
 from podium.core.params import Flags, parse_spec, suggest_names
@@ -17,6 +18,9 @@ from podium.core.params import Flags, parse_spec, suggest_names
 if TYPE_CHECKING:
     from podium.data.preferences import Preferences
     from podium.methods.base import Aggregator
+
+
+AUTO = "auto"  # the default of `podium fuse`
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,19 @@ class MethodChoice:
                 except ValueError:
                     raise ParameterError(f"the weight of {name!r} is {value!r}; give a number") from None
         return make(self.spec, **given)
+
+    def make_for(self, preferences: Preferences) -> Aggregator:
+        """Make the method for this input; `auto` chooses it, and prints why."""
+        if self.spec != AUTO:
+            return match_weights(self.make(), preferences)
+        from podium.methods.automatic_choice import choose_method
+
+        if self.parameters:
+            raise ParameterError("auto chooses the method and has no parameters; name a method with -m")
+        weights = match_weights(MethodChoice(weights=self.weights).make(), preferences).weights
+        recommendation = choose_method(preferences, weights=weights)
+        echo_note(recommendation.describe())
+        return recommendation.method
 
     def make_streaming(self) -> Any:
         """Make a method or a model over features that can be trained on shards."""

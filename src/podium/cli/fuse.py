@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from podium.cli._method import MethodChoice, match_weights, with_method
+from podium.cli._method import AUTO, MethodChoice, with_method
 from podium.cli._options import add_options
 from podium.cli.input import Input, with_input
 from podium.cli.output import Output, consensus_options, with_output
 
 
 @click.command(name="fuse")
-@with_method()
+@with_method("A method, such as 'rrf(k=20)', a model file, or auto: by the form of the input.", default=AUTO)
 @add_options(Input, "features")
 @consensus_options
 @with_input
@@ -28,8 +28,8 @@ def verb(source: Input, choice: MethodChoice, output: Output) -> None:
     """
     from podium.data.unlisted_rule import describe_unlisted_rule
 
-    method = choice.make()
     preferences = source.preferences
+    method = choice.make_for(preferences)
     features = source.features_of(method)
-    consensus = match_weights(method, preferences).aggregate(preferences, features, ties=output.ties)
+    consensus = method.aggregate(preferences, features, ties=output.ties)
     output.write_consensus(consensus, choice.spec, describe_unlisted_rule(preferences))

@@ -1,0 +1,71 @@
+"""The method that `auto` stands for: chosen by the form of the input, where there are no labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from podium.core.text import format_count
+from podium.data.preferences import Form, Preferences
+from podium.methods.base import Aggregator, make
+
+__all__ = ["MethodRecommendation", "choose_method"]
+
+RATING_VALUES = (
+    10  # ratings take few values, all whole numbers, again and again; scores of a search engine do not
+)
+REPEATS = 4
+WITH_LABELS = "With judgements for some queries, podium tune chooses with evidence."
+
+
+@dataclass(frozen=True)
+class MethodRecommendation:
+    """A method, why it was chosen, and what would make the answer better."""
+
+    method: Aggregator
+    reason: str
+    advice: str
+
+    def describe(self) -> str:
+        """The two sentences that `podium fuse` prints."""
+        return f"auto chose {self.method.name}: {self.reason}. {self.advice}"
+
+
+def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommendation:
+    """The method for this input, without labels; `parameters` such as `weights` go to the method.
+
+    Ranked lists and search scores: `quality_weighted`. Ratings on a scale: `dawid_skene`. Votes by several
+    judges: `crowd_bt`; by one: `bradley_terry`. docs/project/auto-protocol.md has the measurements behind it.
+
+    >>> lists = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}})
+    >>> choose_method(lists).method
+    quality_weighted
+    >>> votes = Preferences.from_comparisons(["q"] * 2, ["judge"] * 2, ["a", "b"], ["b", "c"])
+    >>> choose_method(votes).method
+    bradley_terry
+    """
+    experts = int(preferences.active_experts.sum())
+    counted = format_count(experts, "expert")
+    if Form.COMPARISON in preferences.forms:
+        if experts == 1:
+            reason = "all votes come from one judge, whose quality cannot be estimated"
+            advice = "A column with the judge of each vote would show whom to trust."
+            return MethodRecommendation(make("bradley_terry", **parameters), reason, advice)
+        reason = f"votes of {counted}, each weighted by its estimated quality"
+        return MethodRecommendation(make("crowd_bt", **parameters), reason, WITH_LABELS)
+    if _holds_ratings(preferences) and experts > 1:
+        reason = f"ratings by {counted}, each with its own estimated errors"
+        return MethodRecommendation(make("dawid_skene", **parameters), reason, WITH_LABELS)
+    reason = f"ranked lists of {counted}, each weighted by its agreement with the others"
+    return MethodRecommendation(make("quality_weighted", **parameters), reason, WITH_LABELS)
+
+
+def _holds_ratings(preferences: Preferences) -> bool:
+    """Whether the scores are grades on a scale, as people give them."""
+    score = preferences.lists.score
+    if score is None or np.isnan(score).any() or (score != np.rint(score)).any():
+        return False
+    values = len(np.unique(score))
+    return values <= RATING_VALUES and len(score) >= REPEATS * values
