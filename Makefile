@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-base test-debug test-browser test-scale test-engines invariance lint types layers check docs bench wheels clean
+.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-mcp test-notebooks invariance lint types layers check docs bench wheels clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -31,6 +31,10 @@ test-scale: .venv-scale/.installed
 # (PODIUM_ENGINE_INPUTS=10000 for a long run)
 test-engines: .venv-engines/.installed
 	.venv-engines/bin/python -m pytest tests/engines $(PYTEST_ARGS)
+
+# A client of the official SDK talks to `podium mcp` over its standard input and output
+test-mcp: .venv-mcp/.installed
+	.venv-mcp/bin/python -m pytest tests/mcp_server src/podium/mcp_server $(PYTEST_ARGS)
 
 # The studio in a real browser: Debian's Chromium, driven by Playwright
 test-browser: .venv-browser/.installed
@@ -63,7 +67,7 @@ wheels: .venv-wheels/.installed
 	.venv-wheels/bin/python build_support/build_wheels.py $(WHEELS_ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-base .venv-bench .venv-browser .venv-engines .venv-scale .venv-wheels build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-base .venv-bench .venv-browser .venv-engines .venv-mcp .venv-notebooks .venv-scale .venv-wheels build dist .mypy_cache .ruff_cache .pytest_cache
 
 # The environment is rebuilt when the declared dependencies or the compiled kernels change, and at no other time.
 CORE := $(wildcard src/podium/_core/*.pyx src/podium/_core/*.pxd build_support/*.py)
@@ -112,6 +116,11 @@ $(VENV)/.installed-docs: pyproject.toml $(CORE) | $(BIN)/python
 	  | while read -r package; do \
 	    .venv-engines/bin/python -m pip install --quiet --disable-pip-version-check "$$package" || echo "skipped: $$package does not install here"; \
 	  done
+	@touch $@
+
+.venv-mcp/.installed: pyproject.toml $(CORE)
+	$(PYTHON) -m venv .venv-mcp
+	.venv-mcp/bin/python -m pip install --quiet --disable-pip-version-check -e '.[mcp,base-test]'
 	@touch $@
 
 .venv-browser/.installed: pyproject.toml $(CORE)
