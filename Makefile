@@ -36,6 +36,13 @@ test-engines: .venv-engines/.installed
 test-mcp: .venv-mcp/.installed
 	.venv-mcp/bin/python -m pytest tests/mcp_server src/podium/mcp_server $(PYTEST_ARGS)
 
+# The notebooks of docs/gallery, converted from their scripts and run by Jupyter
+test-notebooks: .venv-notebooks/.installed
+	rm -rf build/notebooks
+	.venv-notebooks/bin/jupytext --quiet --to ipynb docs/gallery/*.py
+	mkdir -p build/notebooks && mv docs/gallery/*.ipynb build/notebooks
+	.venv-notebooks/bin/python -m pytest --nbmake build/notebooks $(PYTEST_ARGS)
+
 # The studio in a real browser: Debian's Chromium, driven by Playwright
 test-browser: .venv-browser/.installed
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || test -n "$(PODIUM_CHROMIUM)" \
@@ -121,6 +128,11 @@ $(VENV)/.installed-docs: pyproject.toml $(CORE) | $(BIN)/python
 .venv-mcp/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-mcp
 	.venv-mcp/bin/python -m pip install --quiet --disable-pip-version-check -e '.[mcp,base-test]'
+	@touch $@
+
+.venv-notebooks/.installed: pyproject.toml $(CORE)
+	$(PYTHON) -m venv .venv-notebooks
+	.venv-notebooks/bin/python -m pip install --quiet --disable-pip-version-check -e '.[notebooks]' 'cython>=3.1'
 	@touch $@
 
 .venv-browser/.installed: pyproject.toml $(CORE)

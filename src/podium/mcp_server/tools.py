@@ -161,7 +161,7 @@ def evaluate(
     for spec in methods or []:
         made = make_method(access, spec)
         results[spec] = made.aggregate(preferences, select_features(content, made))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, result in results.items():
         evaluation = evaluate_result(
             result.with_ties(ties, single=ties == "trec"), labels, metrics, queries="all"
@@ -350,13 +350,9 @@ def deploy(
     target = None if output is None else access.resolve_new_file(output)
     made = make_method(access, method, weights)
     runs = None if files is None else get_preferences(read_content(access, files, None, None))
-    if (
-        experts is None
-        and runs is not None
-        and not (isinstance(made.weights, dict) or hasattr(made, "weights_"))
-    ):
-        experts = runs.experts.tolist()
-    deployment = deploy_method(made, engine, experts=experts, depth=depth, nearest=nearest)
+    named = isinstance(made.weights, dict) or hasattr(made, "weights_")
+    names: Any = runs.experts.tolist() if experts is None and runs is not None and not named else experts
+    deployment = deploy_method(made, engine, experts=names, depth=depth, nearest=nearest)
     document = {
         "engine": engine,
         "form": deployment.form.describe(),
