@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-mcp test-notebooks invariance lint types layers check docs bench wheels clean
+.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-mcp test-notebooks invariance lint types layers check check-release docs bench wheels clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -62,6 +62,13 @@ layers: $(VENV)/.installed-dev
 
 check: lint types layers test
 
+# The files that build and publish a release: workflows, image, citation (actionlint, where it is installed)
+check-release: .venv-release/.installed
+	.venv-release/bin/zizmor --offline --pedantic .github
+	.venv-release/bin/hadolint Dockerfile
+	.venv-release/bin/cffconvert --validate -i CITATION.cff
+	@if command -v actionlint >/dev/null; then actionlint; else echo "actionlint is not installed: skipped"; fi
+
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs build/docs
 	@echo "open build/docs/index.html"
@@ -74,7 +81,7 @@ wheels: .venv-wheels/.installed
 	.venv-wheels/bin/python build_support/build_wheels.py $(WHEELS_ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-base .venv-bench .venv-browser .venv-engines .venv-mcp .venv-notebooks .venv-scale .venv-wheels build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-base .venv-bench .venv-browser .venv-engines .venv-mcp .venv-notebooks .venv-release .venv-scale .venv-wheels build dist .mypy_cache .ruff_cache .pytest_cache
 
 # The environment is rebuilt when the declared dependencies or the compiled kernels change, and at no other time.
 CORE := $(wildcard src/podium/_core/*.pyx src/podium/_core/*.pxd build_support/*.py)
@@ -138,6 +145,12 @@ $(VENV)/.installed-docs: pyproject.toml $(CORE) | $(BIN)/python
 .venv-browser/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-browser
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check -e '.[browser]' -e papers
+	@touch $@
+
+.venv-release/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["release"], sep="\n")' \
+	  | xargs .venv-release/bin/python -m pip install --quiet --disable-pip-version-check
 	@touch $@
 
 .venv-wheels/.installed:
