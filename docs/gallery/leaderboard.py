@@ -37,11 +37,12 @@ preferences = podium.Preferences.from_comparisons(["engines"] * len(votes), quer
 preferences
 
 # %% [markdown]
-# Scores are on the Elo scale with confidence intervals. The column of ranks says which places the votes leave open;
-# neighbors whose ranges overlap are not separated.
+# Scores are on the Elo scale with confidence intervals. The column of ranks says which places the votes leave open:
+# more than one for every engine, so naming a winner would claim too much.
 
 # %%
 board = leaderboard(preferences)
+assert all(row.rank_low < row.rank_high for row in board.rows)
 board
 
 # %% [markdown]
