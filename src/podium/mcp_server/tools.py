@@ -175,6 +175,7 @@ def evaluate(
     first = next(iter(rows[0]["mean"]))
     rows.sort(key=lambda row: -row["mean"][first])
     lines = [f"{row['name']}: {_format_means(row['mean'])}" for row in rows[:10]]
+    lines += [f"and {len(rows) - 10} more"] * (len(rows) > 10)
     return ToolAnswer("\n".join(lines), {"metrics": list(rows[0]["mean"]), "results": rows})
 
 
@@ -197,7 +198,9 @@ def compare(
     from podium.evaluate.comparison import usual_methods
     from podium.evaluate.heldout_labels import exclude_fitted_queries
     from podium.evaluate.result_rankings import aggregate_methods
+    from podium.metrics.base import parse_all
 
+    first_metric = parse_all(metrics)[0]
     content = read_content(access, files, format, options)
     preferences, labels = get_preferences(content), get_labels(access, content, qrels)
     made = {spec: make_method(access, spec) for spec in methods or usual_methods(preferences.forms)}
@@ -207,7 +210,7 @@ def compare(
     left_out |= held_out.left_out
     singles = {str(e): expert_rankings(preferences, e) for e in preferences.experts.tolist()}
     if best_expert:
-        means = {n: evaluate_result(r, held_out.labels, metrics[0]).mean() for n, r in singles.items()}
+        means = {n: evaluate_result(r, held_out.labels, first_metric).mean() for n, r in singles.items()}
         best = max(means, key=lambda name: next(iter(means[name].values())))
         results[best] = singles[best]
     if baseline is not None and baseline in singles:
