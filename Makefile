@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-base test-debug test-browser test-scale test-engines invariance lint types layers check docs bench wheels clean
+.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-mcp test-notebooks invariance lint types layers check check-release docs bench wheels clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -32,6 +32,17 @@ test-scale: .venv-scale/.installed
 test-engines: .venv-engines/.installed
 	.venv-engines/bin/python -m pytest tests/engines $(PYTEST_ARGS)
 
+# A client of the official SDK talks to `podium mcp` over its standard input and output
+test-mcp: .venv-mcp/.installed
+	.venv-mcp/bin/python -m pytest tests/mcp_server src/podium/mcp_server $(PYTEST_ARGS)
+
+# The notebooks of docs/gallery, converted from their scripts and run by Jupyter
+test-notebooks: .venv-notebooks/.installed
+	rm -rf build/notebooks
+	.venv-notebooks/bin/jupytext --quiet --to ipynb docs/gallery/*.py
+	mkdir -p build/notebooks && mv docs/gallery/*.ipynb build/notebooks
+	.venv-notebooks/bin/python -m pytest --nbmake build/notebooks $(PYTEST_ARGS)
+
 # The studio in a real browser: Debian's Chromium, driven by Playwright
 test-browser: .venv-browser/.installed
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || test -n "$(PODIUM_CHROMIUM)" \
@@ -51,6 +62,13 @@ layers: $(VENV)/.installed-dev
 
 check: lint types layers test
 
+# The files that build and publish a release: workflows, image, citation (actionlint, where it is installed)
+check-release: .venv-release/.installed
+	.venv-release/bin/zizmor --offline --pedantic .github
+	.venv-release/bin/hadolint Dockerfile
+	.venv-release/bin/cffconvert --validate -i CITATION.cff
+	@if command -v actionlint >/dev/null; then actionlint; else echo "actionlint is not installed: skipped"; fi
+
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs build/docs
 	@echo "open build/docs/index.html"
@@ -63,7 +81,7 @@ wheels: .venv-wheels/.installed
 	.venv-wheels/bin/python build_support/build_wheels.py $(WHEELS_ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-base .venv-bench .venv-browser .venv-engines .venv-scale .venv-wheels build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-base .venv-bench .venv-browser .venv-engines .venv-mcp .venv-notebooks .venv-release .venv-scale .venv-wheels build dist .mypy_cache .ruff_cache .pytest_cache
 
 # The environment is rebuilt when the declared dependencies or the compiled kernels change, and at no other time.
 CORE := $(wildcard src/podium/_core/*.pyx src/podium/_core/*.pxd build_support/*.py)
@@ -114,9 +132,25 @@ $(VENV)/.installed-docs: pyproject.toml $(CORE) | $(BIN)/python
 	  done
 	@touch $@
 
+.venv-mcp/.installed: pyproject.toml $(CORE)
+	$(PYTHON) -m venv .venv-mcp
+	.venv-mcp/bin/python -m pip install --quiet --disable-pip-version-check -e '.[mcp,base-test]'
+	@touch $@
+
+.venv-notebooks/.installed: pyproject.toml $(CORE)
+	$(PYTHON) -m venv .venv-notebooks
+	.venv-notebooks/bin/python -m pip install --quiet --disable-pip-version-check -e '.[notebooks]' 'cython>=3.1'
+	@touch $@
+
 .venv-browser/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-browser
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check -e '.[browser]' -e papers
+	@touch $@
+
+.venv-release/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["release"], sep="\n")' \
+	  | xargs .venv-release/bin/python -m pip install --quiet --disable-pip-version-check
 	@touch $@
 
 .venv-wheels/.installed:

@@ -32,6 +32,9 @@ class CoreBuildHook(BuildHookInterface[Any]):
         if version == "editable":
             compile_core.compile_core()
             return
+        # the page that `podium mcp` serves
+        semantics = Path(self.root) / "docs" / "semantics.md"
+        build_data["force_include"][str(semantics)] = "podium/mcp_server/semantics.md"
         folder, target = Path(self.root) / "build" / "core" / tag, compile_core.HOST
         if platform:
             from wheel_targets import prepare_target

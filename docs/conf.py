@@ -14,7 +14,7 @@ author = "The Podium developers"
 copyright = author
 release = version = podium.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "signatures", "podium_docs"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "signatures", "podium_docs", "notebook_pages"]
 exclude_patterns = ["_ext"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3

@@ -21,7 +21,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(p for p in DOCS.rglob("*.md") if not p.name.startswith("_"))
 METHODS = {p.stem: p for p in PAGES if p.parent.name == "methods" and p.stem != "index"}
 pytestmark = pytest.mark.skipif(
-    not DOCS.is_dir(), reason="the documentation is not part of this distribution"
+    not (DOCS / "conf.py").is_file(), reason="the documentation is not part of this distribution"
 )
 
 

@@ -18,7 +18,7 @@ from podium.core.optional import check_package
 T = TypeVar("T")
 FIRST, EVERY = 10.0, 30.0  # seconds before the first line, and between lines
 VARIABLE = "PODIUM_PROGRESS"  # seconds between lines instead; 0 for none
-ENDLESS = frozenset({"serve"})  # verbs that run until stopped
+ENDLESS = frozenset({"serve", "mcp"})  # verbs that run until stopped
 
 
 class ProgressLines:

@@ -27,6 +27,7 @@ PACKAGES = {
     "hypothesis": OptionalPackage("test", "the strategies for property tests need"),
     "jinja2": _STUDIO,
     "lightgbm": OptionalPackage("lightgbm", "boosted trees need"),
+    "mcp": OptionalPackage("mcp", "the MCP server needs"),
     "msgspec": _STUDIO,
     "narwhals": OptionalPackage("arrow", "dataframes need"),
     "prometheus_client": _STUDIO,

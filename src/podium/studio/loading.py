@@ -17,6 +17,7 @@ from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
+from podium.storage.allowed_paths import resolve_inside
 from podium.storage.files import Source, open_source
 from podium.studio.form_fields import select_reading_options, spell_option
 from podium.studio.limits import TooLarge, bounded_decompress
@@ -259,17 +260,10 @@ def load_project(store: Store, project: Project, roots: Sequence[Path]) -> Proje
 
 def resolve_allowed_path(roots: Sequence[Path], root: int, inside: str) -> Path:
     """Resolve a file or folder below a root, following links; refuse missing ones and those outside."""
-    refused = InputError("no such file in the folders that the server may show")
-    try:
-        if root < 0 or "\0" in inside:
-            raise refused
-        base = roots[root].resolve(strict=True)
-        path = (base / inside).resolve(strict=True) if inside else base
-    except (IndexError, OSError, RuntimeError, ValueError):
-        raise refused from None
-    if path != base and base not in path.parents:
-        raise refused
-    return path
+    inside_root = resolve_inside(roots[root], inside) if 0 <= root < len(roots) else None
+    if inside_root is None:
+        raise InputError("no such file in the folders that the server may show")
+    return inside_root
 
 
 def recheck_allowed_path(roots: Sequence[Path], path: str) -> Path:
