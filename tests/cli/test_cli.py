@@ -77,7 +77,7 @@ def test_fuse_json_and_weights(files):
     both = (files / "bm25.run", files / "dense.run")
     done = json.loads(run("fuse", *both, "--weights", "bm25=1,dense=0", "--json").stdout)
     assert [i["item"] for i in done["results"][0]["items"]] == ["a", "b", "c"]
-    assert done["method"] == "rrf(weights={'bm25': 1.0, 'dense': 0.0})"
+    assert done["method"] == "quality_weighted(weights={'bm25': 1.0, 'dense': 0.0})"
     assert len(done["fingerprint"]) == 16
     wrong = run("fuse", *both, "--weights", "bm25=1")
     assert wrong.exit_code == 2

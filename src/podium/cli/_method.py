@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from podium.cli._options import F, add_option, add_options, collect
-from podium.cli.input import parse_assignments
+from podium.cli.input import Input, parse_assignments
 from podium.cli.output import echo_note
 from podium.core import registry
 from podium.core.errors import ParameterError
@@ -57,17 +57,21 @@ class MethodChoice:
                     raise ParameterError(f"the weight of {name!r} is {value!r}; give a number") from None
         return make(self.spec, **given)
 
-    def make_for(self, preferences: Preferences) -> Aggregator:
+    def make_for(self, source: Input) -> Aggregator:
         """Make the method for this input; `auto` chooses it, and prints why."""
         if self.spec != AUTO:
-            return match_weights(self.make(), preferences)
+            method = self.make()  # before the input is read: a wrong parameter is reported at once
+            return match_weights(method, source.preferences)
         from podium.methods.automatic_choice import choose_method
 
-        if self.parameters:
+        if parse_parameters(self.parameters):
             raise ParameterError("auto chooses the method and has no parameters; name a method with -m")
-        weights = match_weights(MethodChoice(weights=self.weights).make(), preferences).weights
-        recommendation = choose_method(preferences, weights=weights)
-        echo_note(recommendation.describe())
+        plain = MethodChoice("rrf", weights=self.weights).make()
+        recommendation = choose_method(
+            source.preferences, weights=match_weights(plain, source.preferences).weights
+        )
+        if recommendation.reason:
+            echo_note(recommendation.describe())
         return recommendation.method
 
     def make_streaming(self) -> Any:

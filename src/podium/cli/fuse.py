@@ -28,8 +28,8 @@ def verb(source: Input, choice: MethodChoice, output: Output) -> None:
     """
     from podium.data.unlisted_rule import describe_unlisted_rule
 
+    method = choice.make_for(source)
     preferences = source.preferences
-    method = choice.make_for(preferences)
     features = source.features_of(method)
     consensus = method.aggregate(preferences, features, ties=output.ties)
     output.write_consensus(consensus, choice.spec, describe_unlisted_rule(preferences))

@@ -14,19 +14,19 @@ from podium.methods.base import Aggregator, make
 __all__ = ["MethodRecommendation", "choose_method"]
 
 RATING_VALUES = (
-    10  # ratings take few values, all whole numbers, again and again; scores of a search engine do not
+    10  # ratings lie on a short scale of whole numbers, and repeat; scores of search engines do not
 )
-REPEATS = 4
+TIED = 0.25  # share of the rows of a list that are tied with the row before
 WITH_LABELS = "With judgements for some queries, podium tune chooses with evidence."
 
 
 @dataclass(frozen=True)
 class MethodRecommendation:
-    """A method, why it was chosen, and what would make the answer better."""
+    """A method, why it was chosen, and what would make the answer better; no reason where any rule would do."""
 
     method: Aggregator
-    reason: str
-    advice: str
+    reason: str = ""
+    advice: str = ""
 
     def describe(self) -> str:
         """The two sentences that `podium fuse` prints."""
@@ -36,8 +36,9 @@ class MethodRecommendation:
 def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommendation:
     """The method for this input, without labels; `parameters` such as `weights` go to the method.
 
-    Ranked lists and search scores: `quality_weighted`. Ratings on a scale: `dawid_skene`. Votes by several
-    judges: `crowd_bt`; by one: `bradley_terry`. docs/project/auto-protocol.md has the measurements behind it.
+    Ranked lists and search scores: `quality_weighted`; a single expert: `rrf`, which keeps its order. Ratings
+    on a scale: `dawid_skene`. Votes by several judges: `crowd_bt`; by one: `bradley_terry`.
+    docs/project/auto-protocol.md has the measurements behind this.
 
     >>> lists = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}})
     >>> choose_method(lists).method
@@ -58,14 +59,21 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
     if _holds_ratings(preferences) and experts > 1:
         reason = f"ratings by {counted}, each with its own estimated errors"
         return MethodRecommendation(make("dawid_skene", **parameters), reason, WITH_LABELS)
+    if experts <= 1:
+        return MethodRecommendation(make("rrf", **parameters))
     reason = f"ranked lists of {counted}, each weighted by its agreement with the others"
     return MethodRecommendation(make("quality_weighted", **parameters), reason, WITH_LABELS)
 
 
 def _holds_ratings(preferences: Preferences) -> bool:
-    """Whether the scores are grades on a scale, as people give them."""
-    score = preferences.lists.score
+    """Whether the scores are grades on a scale, as people give them: few whole numbers, and many ties in a list."""
+    lists = preferences.lists
+    score = lists.score
     if score is None or np.isnan(score).any() or (score != np.rint(score)).any():
         return False
-    values = len(np.unique(score))
-    return values <= RATING_VALUES and len(score) >= REPEATS * values
+    if not len(score) or score.max() - score.min() >= RATING_VALUES:
+        return False
+    within = np.ones(len(score), np.bool_)
+    within[lists.starts[:-1][lists.lengths > 0]] = False  # the first row of a list has none before it
+    tied = lists.rank[1:] == lists.rank[:-1]
+    return bool(tied[within[1:]].sum() >= TIED * within.sum())

@@ -170,7 +170,9 @@ def _select_experts(preferences: Preferences, given: F8) -> I8:
 def _sample_queries(preferences: Preferences, compared: I8) -> I8:
     """Codes of the queries to estimate from: all, or those with the smallest checksums of their ids."""
     lists, sizes = preferences.lists, preferences.index.sizes
-    counted = np.bincount(lists.query_of_list, np.isin(lists.expert, compared), len(sizes))
+    wanted = np.zeros(len(preferences.experts))
+    wanted[compared] = 1.0
+    counted = np.bincount(lists.query_of_list, wanted[lists.expert], len(sizes))
     useful = np.flatnonzero((counted > 1) & (sizes > 1))
     cost = counted[useful] * (sizes[useful] + counted[useful])
     if len(useful) <= MOST_QUERIES and cost.sum() <= MOST_CELLS:
