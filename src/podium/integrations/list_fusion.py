@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from podium.core.errors import InputError, Option, ParameterError, PodiumWarning
-from podium.data.building.validate import check_choice
+from podium.data.building.validate import Duplicates, check_choice
 from podium.data.ids import CodedColumn, Id, Ids
 from podium.data.preferences import Preferences
 from podium.methods.base import Aggregator
@@ -59,6 +59,8 @@ class ListFusion:
     ) -> None:
         check_choice("ranks", ranks, ("given", "scores"))
         self.ranks = ranks
+        # of two copies in a list, the one at the better place counts
+        self.duplicates: Duplicates = "first" if ranks == "given" else "best"
         self.aggregator = _resolve_method(method, weights, model)
         if experts is not None:
             # names that do not match are an error now rather than at the first query
@@ -108,7 +110,7 @@ class ListFusion:
             items,
             rank=[place for length in lengths for place in range(1, length + 1)] if given else None,
             score=None if np.isnan(score).all() else score,
-            duplicates="first" if given else "best",
+            duplicates=self.duplicates,
             unlisted="below",
             blank_scores=True,
         )
