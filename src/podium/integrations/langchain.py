@@ -97,8 +97,9 @@ class PodiumRetriever(BaseRetriever):
                 f"the document {document.page_content[:40]!r} has no metadata field {self.id_key!r}",
                 remedy=f"its fields are {', '.join(map(repr, document.metadata)) or 'none'}",
             )
-        found: Id = document.metadata[self.id_key]
-        return found
+        item: Id = document.metadata[self.id_key]
+        return item
 
     def _find_score(self, document: Document) -> float | None:
-        return None if self.score_key is None else document.metadata.get(self.score_key)
+        score: float | None = None if self.score_key is None else document.metadata.get(self.score_key)
+        return score

@@ -148,4 +148,4 @@ def _resolve_method(
         return loaded
     if weights is not None and not isinstance(weights, Mapping):
         raise ParameterError(f"the weights are {weights!r}; give one per expert, by name")
-    return make_for_lists({}, method, weights, {})
+    return make_for_lists({}, method, None if weights is None else dict(weights.items()), {})

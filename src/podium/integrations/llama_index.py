@@ -124,8 +124,8 @@ def _fuse_nodes(
 ) -> list[NodeWithScore]:
     fused = fusion.fuse(lists, lambda node: str(node.node.node_id), lambda node: node.score, top=top)
     copies = []
-    for found, score, contributions in fused:
-        node = found.node
+    for first_copy, score, contributions in fused:
+        node = first_copy.node
         changes = {
             "metadata": node.metadata | {CONTRIBUTIONS: contributions},
             # otherwise the text that a language model or an embedding gets would include them

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from podium.core.optional import require_module
 from podium.data.frames import FrameBackend
 from podium.integrations.frame_accessor import FrameAccessor
@@ -12,7 +14,7 @@ __all__ = ["PolarsNamespace"]
 class PolarsNamespace(FrameAccessor):
     """`df.podium.fuse(...)` for polars; a lazy frame is collected."""
 
-    backend: FrameBackend = "polars"
+    backend: ClassVar[FrameBackend] = "polars"
 
 
 _api = require_module("polars").api

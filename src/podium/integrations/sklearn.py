@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from podium.core.errors import InputError
+from podium.core.errors import InputError, ParameterError
 from podium.core.optional import require_module
 from podium.core.params import suggest_names
 from podium.core.settings import Unlisted
@@ -66,10 +67,12 @@ class RankAggregator(BaseEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep`, those of the method too."""
         own = dict(super().get_params(deep=False))
-        if not deep:
-            return own
-        nested = make(self.method).get_parameters()
-        return own | {NESTED + name: value for name, value in nested.items() if name != "weights"}
+        if deep:
+            # a wrong method is an error of `fit`, as scikit-learn expects
+            with contextlib.suppress(ParameterError):
+                nested = make(self.method).get_parameters()
+                own |= {NESTED + name: value for name, value in nested.items() if name != "weights"}
+        return own
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `method__k` changes the method, after `method` is set."""
