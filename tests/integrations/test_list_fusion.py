@@ -89,9 +89,7 @@ def test_top_limits_the_result():
 
 def test_missing_scores_are_reported():
     partly = {"a": [("x", 1.0), ("y", None)], "b": [("y", 0.5)]}
-    with pytest.warns(
-        PodiumWarning, match="1 of 2 documents of 'a' have no score, so only its order is used"
-    ):
+    with pytest.warns(PodiumWarning, match="1 of 2 documents of 'a' have no score; only its order is used"):
         assert [d[0] for d, *_ in fuse(partly)] == ["y", "x"]
     with pytest.raises(InputError, match=r"1 of 2 documents of 'a' have no score; score all.*ranks='given'"):
         fuse(partly, ranks="scores")

@@ -1,1 +1,1 @@
-"""Adapters for frameworks, one module each; a module needs its framework, which an extra of the same name installs."""
+"""Adapters for frameworks, one module each, which needs the framework; an extra installs it."""

@@ -23,8 +23,8 @@ def fuse_frame(
 ) -> Consensus:
     """The rankings of a dataframe; `columns` are the parameters of `Preferences.from_frame`.
 
-    A table states its order in columns: `ranks="given"` uses the ranks where there is such a column, and otherwise
-    the scores; `ranks="scores"` uses the scores alone. The order of the rows means nothing.
+    A table states its order in columns: `ranks="given"` uses the ranks where there is such a column, and
+    otherwise the scores; `ranks="scores"` uses the scores alone. The order of the rows means nothing.
     """
     if ranks == "scores":
         columns = {"rank": None} | columns
@@ -51,9 +51,9 @@ class FrameAccessor:
     ) -> Any:
         """A dataframe of query, item, rank, score and tied, best first; at most `top` items per query.
 
-        `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by expert; or `model` is the file
-        of a tuned or fitted one. Columns are matched by name, or named: `query="topic"`; `unlisted="below"` reads
-        the lists as top-k lists.
+        `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by expert; or `model` is the
+        file of a tuned or fitted one. Columns are matched by name, or named: `query="topic"`;
+        `unlisted="below"` reads the lists as top-k lists.
         """
         fusion = ListFusion(method, weights, model, ranks)
         consensus = fuse_frame(self._frame, fusion.aggregator, fusion.ranks, **columns)

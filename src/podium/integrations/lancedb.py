@@ -20,11 +20,11 @@ __all__ = ["PodiumReranker"]
 
 
 class PodiumReranker(Reranker):
-    """Fuses the experts `vector` and `fts` of a hybrid search, or `vector1`, `vector2`, ... of several vector searches.
+    """Fuses a hybrid search, experts `vector` and `fts`, or vector searches, experts `vector1`, `vector2`, ...
 
-    `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by expert; or `model` is the file of a
-    tuned or fitted one. Results have the fused score in `_relevance_score`; `return_score="all"` keeps `_distance`
-    and `_score`. Where scores are used, that of a vector result is its distance, negated.
+    `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by expert; or `model` is the
+    file of a tuned or fitted one. Results have the fused score in `_relevance_score`; `return_score="all"`
+    keeps `_distance` and `_score`. Where scores are used, that of a vector result is its distance, negated.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class PodiumReranker(Reranker):
 
 
 class LanceHit(NamedTuple):
-    """A row of a table of results: its number in all tables together, its id, and its score, larger is better."""
+    """A row of a table: its number in all tables together, its id, and its score, larger is better."""
 
     row: int
     row_id: int

@@ -1,4 +1,4 @@
-"""LangChain: a retriever over named retrievers, fused by any method, with scores and contributions by expert."""
+"""LangChain: a retriever over named retrievers, with scores and contributions by expert."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SCORE = "podium_score"  # metadata key for the fused score
 class PodiumRetriever(BaseRetriever):
     """Asks all `retrievers` and fuses their documents; `k` limits the result.
 
-    `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by retriever; or `model` is the file of
-    a tuned or fitted one. A document is identified by the metadata field `id_key`, or by its `id`, or, where
-    no document has one, by its text. `score_key` names the metadata field with a retriever's score; `ranks="scores"`
-    and methods that combine scores use it.
+    `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by retriever; or `model` is the
+    file of a tuned or fitted one. A document is identified by the metadata field `id_key`, or by its `id`,
+    or, where no document has one, by its text. `score_key` names the metadata field with a retriever's score;
+    `ranks="scores"` and methods that combine scores use it.
     """
 
     retrievers: dict[str, Any]

@@ -28,7 +28,7 @@ Document = TypeVar("Document")
 
 
 class FusedDocument(NamedTuple, Generic[Document]):
-    """A document in the fused list: its first copy as handed over, its score, and what each expert contributed."""
+    """A document in the fused list: its first copy, its score, and what each expert contributed."""
 
     document: Document
     score: float
@@ -36,11 +36,12 @@ class FusedDocument(NamedTuple, Generic[Document]):
 
 
 class ListFusion:
-    """A method that fuses lists of documents: a name or an aggregator with weights by expert, or a model file.
+    """Fuses lists of documents by a method, with weights by expert, or by the method in a model file.
 
-    `ranks="given"` uses the order in which documents were handed over, `ranks="scores"` their scores: documents
-    of equal score then share a rank, as everywhere in Podium. Engines number equal scores consecutively, so the
-    order they hand over is the default. Methods that combine scores use the scores in both cases.
+    `ranks="given"` uses the order in which documents were handed over, `ranks="scores"` their scores:
+    documents of equal score then share a rank, as everywhere in Podium. Engines number equal scores
+    consecutively, so the order they hand over is the default. Methods that combine scores use the scores in
+    both cases.
 
     >>> fusion = ListFusion("rrf(k=1)", {"bm25": 2, "dense": 1})
     >>> lists = {"bm25": [("a", None), ("b", None)], "dense": [("b", None)]}
@@ -126,7 +127,7 @@ class ListFusion:
             )
         if 0 < missing < len(scores):
             warnings.warn(
-                f"{missing} of {len(scores)} documents of {expert!r} have no score, so only its order is used",
+                f"{missing} of {len(scores)} documents of {expert!r} have no score; only its order is used",
                 PodiumWarning,
                 stacklevel=4,
             )

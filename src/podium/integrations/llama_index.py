@@ -1,4 +1,4 @@
-"""LlamaIndex: a retriever over named retrievers, and a postprocessor that fuses the orders of several rerankers."""
+"""LlamaIndex: a retriever over named retrievers, and a postprocessor that fuses rerankers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ __all__ = ["PodiumNodePostprocessor", "PodiumNodeRetriever"]
 class PodiumNodeRetriever(BaseRetriever):
     """Asks all `retrievers` and fuses their nodes; `top_k` limits the result.
 
-    `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by retriever; or `model` is the file of a
-    tuned or fitted one. The nodes are copies: `score` is the fused score, and the metadata field
+    `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by retriever; or `model` is the
+    file of a tuned or fitted one. The nodes are copies: `score` is the fused score, and the metadata field
     `podium_contributions`, which is in no prompt and no embedding, has what each retriever contributed.
     """
 
@@ -62,8 +62,9 @@ class PodiumNodeRetriever(BaseRetriever):
 class PodiumNodePostprocessor(BaseNodePostprocessor):
     """Lets each of the named `rankers` (postprocessors) order the nodes, and fuses these orders.
 
-    The order in which the nodes arrive takes part under the name `input_name`, unless that is None; `weights` are by
-    these names, and `top_n` limits the result. Rankers get copies, and the nodes are returned as copies.
+    The order in which the nodes arrive takes part under the name `input_name`, unless that is None; `weights`
+    are by these names, and `top_n` limits the result. Rankers get copies, and the nodes are returned as
+    copies.
     """
 
     rankers: dict[str, Any]

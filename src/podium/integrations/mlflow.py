@@ -61,7 +61,7 @@ def save_model(
 
 
 def log_model(podium_model: Aggregator | str, name: str | None = None, **options: Any) -> Any:
-    """Store an aggregator with the active run; `options` are those of `mlflow.models.Model.log` and `save_model`."""
+    """Store an aggregator with the active run; `options` are those of `Model.log` and `save_model`."""
     return _models.Model.log(
         artifact_path=None, name=name, flavor=sys.modules[__name__], podium_model=podium_model, **options
     )
@@ -75,13 +75,13 @@ def load_model(model_uri: str | os.PathLike[str]) -> Aggregator:
 
 
 class PyfuncModel:
-    """What `mlflow.pyfunc.load_model` calls: a dataframe of lists or votes in, a dataframe of rankings out."""
+    """What a pyfunc model calls: a dataframe of lists or votes in, a dataframe of rankings out."""
 
     def __init__(self, aggregator: Aggregator) -> None:
         self._aggregator = aggregator
 
     def predict(self, data: Any, params: dict[str, Any] | None = None) -> Any:
-        """Query, item, rank, score and tied, best first; `params` may have `top`, `ranks` and names of columns."""
+        """Query, item, rank, score, tied, best first; `params` may have `top`, `ranks`, names of columns."""
         options = dict(params or {})
         top = options.pop("top", None)
         return fuse_frame(data, self._aggregator, **options).to_frame("pandas", top=top)

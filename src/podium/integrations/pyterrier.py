@@ -28,9 +28,9 @@ RESULT = ("score", "rank")  # what fusion replaces
 class PodiumFusion(pt.Transformer):
     """Runs all `pipelines` on the topics and fuses their results, at most `num_results` per query.
 
-    `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by pipeline; or `model` is the file of a
-    tuned or fitted one. `ranks="given"` uses the column `rank` that the pipelines return, `ranks="scores"` the
-    column `score`. Document columns that all pipelines return, such as `text`, are kept.
+    `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by pipeline; or `model` is the
+    file of a tuned or fitted one. `ranks="given"` uses the column `rank` that the pipelines return,
+    `ranks="scores"` the column `score`. Document columns that all pipelines return, such as `text`, are kept.
     """
 
     schematic = {"inner_pipelines_mode": "combine", "label": "Podium"}  # noqa: RUF012 - read by PyTerrier

@@ -34,9 +34,9 @@ NESTED = "method__"  # before a parameter of the method
 class RankAggregator(BaseEstimator):
     """Ranks the items of each query; `y` has the grade of each row's item, NaN where it was not judged.
 
-    X is a dataframe with columns for query, expert, item, and rank or score. Parameters of the method are parameters
-    of the estimator: `method__k`. `score` is the mean of `metric` over the queries with judged items. Split by query,
-    with the query column as `groups`, since rows of a query belong together.
+    X is a dataframe with columns for query, expert, item, and rank or score. Parameters of the method are
+    parameters of the estimator: `method__k`. `score` is the mean of `metric` over the queries with judged
+    items. Split by query, with the query column as `groups`, since rows of a query belong together.
     """
 
     def __init__(

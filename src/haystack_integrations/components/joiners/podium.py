@@ -1,4 +1,4 @@
-"""Haystack: a joiner with one input per named retriever. Haystack loads components only from this namespace."""
+"""Haystack: a joiner with one input per retriever. Haystack loads YAML only from this namespace."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["PodiumJoiner"]
 class PodiumJoiner:
     """Fuses lists of documents; each of the `experts` is an input, connected as `joiner.bm25`.
 
-    `method` is a name such as `"rrf(k=20)"`, with `weights` by expert; or `model` is the file of a tuned or fitted
-    one. `top_k` limits the result. The documents are copies with the fused score, and with what each expert
-    contributed in the field `podium_contributions` of `meta`.
+    `method` is a name such as `"rrf(k=20)"`, with `weights` by expert; or `model` is the file of a tuned or
+    fitted one. `top_k` limits the result. The documents are copies with the fused score, and with what each
+    expert contributed in the field `podium_contributions` of `meta`.
     """
 
     def __init__(
