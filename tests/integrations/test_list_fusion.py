@@ -6,8 +6,10 @@ import pytest
 
 import podium
 from integrations.named_lists import number_by_score, sample_lists, sum_reciprocal_ranks
+from podium.core import registry
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.integrations.list_fusion import ListFusion
+from podium.methods.base import LIST_FORMS
 
 WEIGHTS = {"bm25": 1.0, "dense": 2.5, "splade": 0.5}
 
@@ -122,3 +124,22 @@ def test_wrong_settings_are_errors_before_the_first_query():
         ListFusion("rrf", [1, 2])
     with pytest.raises(ParameterError, match="ranks is 'score'; accepted: given, scores"):
         ListFusion(ranks="score")
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {"a": [("x", 2.0), ("y", 1.0)]},
+        {"a": [("x", 2.0), ("y", 1.0)], "b": []},
+        {"a": [("x", 2.0), ("y", 1.0)], "b": [("y", None), ("z", None)]},
+    ],
+    ids=["one list", "an empty list", "a list without scores"],
+)
+def test_every_method_without_training_fuses_lists(lists):
+    items = {item for hits in lists.values() for item, _ in hits}
+    for name, cls in registry.aggregators.all().items():
+        if LIST_FORMS <= cls.tags.accepts and not (cls.tags.supervised or cls.tags.uses_features):
+            fused = fuse(lists, name)
+            assert {document[0] for document, *_ in fused} == items, name
+            # an expert without a list contributes nothing
+            assert all(set(parts) <= set(lists) for *_, parts in fused), name

@@ -20,7 +20,7 @@ __all__ = ["PodiumReranker"]
 
 
 class PodiumReranker(Reranker):
-    """Fuses a hybrid search, experts `vector` and `fts`, or vector searches, experts `vector1`, `vector2`, ...
+    """Fuses a hybrid search (experts `vector`, `fts`) or several vector searches (`vector1`, `vector2`, ...).
 
     `method` is a name such as `"rrf(k=20)"` or an aggregator, with `weights` by expert; or `model` is the
     file of a tuned or fitted one. Results have the fused score in `_relevance_score`; `return_score="all"`

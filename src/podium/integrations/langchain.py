@@ -90,14 +90,14 @@ class PodiumRetriever(BaseRetriever):
         ]
 
     def _find_id(self, document: Document) -> Id:
-        if self.id_key is None:
-            return document.page_content if document.id is None else document.id
-        if self.id_key not in document.metadata:
-            raise InputError(
-                f"the document {document.page_content[:40]!r} has no metadata field {self.id_key!r}",
-                remedy=f"its fields are {', '.join(map(repr, document.metadata)) or 'none'}",
-            )
-        item: Id = document.metadata[self.id_key]
+        item: Id = document.page_content if document.id is None else document.id
+        if self.id_key is not None:
+            if self.id_key not in document.metadata:
+                raise InputError(
+                    f"the document {document.page_content[:40]!r} has no metadata field {self.id_key!r}",
+                    remedy=f"its fields are {', '.join(map(repr, document.metadata)) or 'none'}",
+                )
+            item = document.metadata[self.id_key]
         return item
 
     def _find_score(self, document: Document) -> float | None:
