@@ -138,7 +138,7 @@ def test_wrong_settings_are_errors_before_the_first_query():
 def test_every_method_without_training_fuses_lists(lists):
     items = {item for hits in lists.values() for item, _ in hits}
     for name, cls in registry.aggregators.all().items():
-        if LIST_FORMS <= cls.tags.accepts and not (cls.tags.supervised or cls.tags.uses_features):
+        if cls.tags.accepts >= LIST_FORMS and not (cls.tags.supervised or cls.tags.uses_features):
             fused = fuse(lists, name)
             assert {document[0] for document, *_ in fused} == items, name
             # an expert without a list contributes nothing
