@@ -103,8 +103,8 @@ def test_documents_are_matched_by_metadata_or_text():
         )
         for name, items in LISTS.items()
     }
-    found = PodiumRetriever(retrievers=by_key, id_key="key").invoke("q")
-    assert [d.metadata["key"] for d in found] == ["b", "a", "d", "c"]
+    documents = PodiumRetriever(retrievers=by_key, id_key="key").invoke("q")
+    assert [d.metadata["key"] for d in documents] == ["b", "a", "d", "c"]
     by_text = {
         name: ListRetriever(documents=[Document(page_content=i) for i in items])
         for name, items in LISTS.items()
