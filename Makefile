@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+ENGINES_PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 .venv-engines/bin/python -m pytest
 
-.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-mcp test-notebooks invariance lint types layers check check-release docs bench wheels clean
+.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-integrations test-mcp test-notebooks invariance lint types layers check check-release docs bench wheels clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -30,7 +31,12 @@ test-scale: .venv-scale/.installed
 # Search engines, databases and frameworks, real ones in this process, run what `podium deploy` writes
 # (PODIUM_ENGINE_INPUTS=10000 for a long run)
 test-engines: .venv-engines/.installed
-	.venv-engines/bin/python -m pytest tests/engines $(PYTEST_ARGS)
+	$(ENGINES_PYTEST) tests/engines $(PYTEST_ARGS)
+
+# The adapters in their frameworks, with the frameworks' own suites. The environment of test-engines has most of these
+# frameworks; the pytest plug-ins that come with LangChain's suite are not loaded, for the tests of neither target
+test-integrations: .venv-engines/.installed-integrations
+	$(ENGINES_PYTEST) tests/integrations $(PYTEST_ARGS)
 
 # A client of the official SDK talks to `podium mcp` over its standard input and output
 test-mcp: .venv-mcp/.installed
@@ -122,14 +128,23 @@ $(VENV)/.installed-docs: pyproject.toml $(CORE) | $(BIN)/python
 	@touch $@
 
 # A package that does not install here is named, and its tests are skipped
-.venv-engines/.installed: pyproject.toml $(CORE)
-	$(PYTHON) -m venv .venv-engines
-	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' 'cython>=3.1' pytest hypothesis
-	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli,engines]' \
-	  || .venv-engines/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["engines"], sep="\n")' \
+INSTALL_EACH = .venv-engines/bin/python -c 'import sys, tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*[p for e in sys.argv[1:] for p in extras[e] if not p.startswith("podium-rank")], sep="\n")' $(1) \
 	  | while read -r package; do \
 	    .venv-engines/bin/python -m pip install --quiet --disable-pip-version-check "$$package" || echo "skipped: $$package does not install here"; \
 	  done
+
+.venv-engines/bin/python:
+	$(PYTHON) -m venv .venv-engines
+
+.venv-engines/.installed: pyproject.toml $(CORE) | .venv-engines/bin/python
+	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' 'cython>=3.1' pytest hypothesis
+	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli,engines]' || $(call INSTALL_EACH,engines)
+	@touch $@
+
+.venv-engines/.installed-integrations: pyproject.toml $(CORE) | .venv-engines/bin/python
+	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' 'cython>=3.1' pytest hypothesis
+	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli,integrations-test]' \
+	  || { $(call INSTALL_EACH,arrow haystack lancedb langchain llama-index mlflow pandas polars pyterrier sklearn integrations-test); }
 	@touch $@
 
 .venv-mcp/.installed: pyproject.toml $(CORE)

@@ -13,8 +13,8 @@ from podium.core.optional import PACKAGES, is_installed
 
 # packages that the tests compare with or call, beyond those that Podium itself imports
 TESTED_WITH = {
-    "choix", "evalica", "httpx", "httpx2", "pandas", "polars", "pydantic_core", "pytrec_eval", "safetensors", "scipy",
-    "starlette",
+    "choix", "evalica", "httpx", "httpx2", "langchain_classic", "langchain_tests", "pydantic_core", "pyterrier_alpha",
+    "pytrec_eval", "safetensors", "scipy", "starlette",
 }  # fmt: skip
 
 

@@ -92,12 +92,10 @@ class AgreementWeightedFusion(Aggregator):
         listing = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
         return replace(outcome, absent=listing == 0)
 
-    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+    def _explain_slots(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
         lists, experts = one.lists, one.experts
         list_weight = self._compute_list_weights(one, self.expert_weights_for(experts))
-        points = compute_points(one, self.points, self.k)
-        parts = {experts[code]: 0.0 for code in np.flatnonzero(one.active_experts).tolist()}
-        for row in np.flatnonzero(lists.item == at).tolist():
-            which = int(lists.list_of_row[row])
-            parts[experts[int(lists.expert[which])]] += float(points[row] * list_weight[which])
-        return parts
+        terms = compute_points(one, self.points, self.k) * list_weight[lists.list_of_row]
+        parts = np.zeros((len(experts), len(one.index.items)))
+        np.add.at(parts, (lists.expert[lists.list_of_row], lists.item), terms)
+        return {experts[code]: parts[code] for code in np.flatnonzero(one.active_experts).tolist()}

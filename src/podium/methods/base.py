@@ -165,12 +165,26 @@ class Aggregator(params.ParameterDataclass, ABC):
         >>> {e: round(v, 4) for e, v in ReciprocalRankFusion(k=1).explain(p, "q", "b").items()}
         {'bm25': 0.3333, 'dense': 0.5}
         """
-        check_forms(self, preferences)
-        check_features(self, features)
-        one = preferences.select([query])
-        self._check_costs(one)
-        at = one.index.slot(query, item)
-        return self._explain_slot(one, at, features)
+        parts = self._explain_query(preferences, query, features)
+        at = preferences.index.slot(query, item) - preferences.index.slots(query).start
+        return {expert: float(values[at]) for expert, values in parts.items()}
+
+    def explain_items(
+        self, preferences: Preferences, query: Id, features: Features | None = None
+    ) -> dict[Id, dict[Id, float]]:
+        """What `explain` returns, for all items of a query at once.
+
+        >>> from podium import Preferences, ReciprocalRankFusion
+        >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
+        >>> ReciprocalRankFusion(k=1).explain_items(p, "q")["a"]
+        {'bm25': 0.5, 'dense': 0.0}
+        """
+        parts = self._explain_query(preferences, query, features)
+        items = preferences.index.items[preferences.index.slots(query)]
+        columns = [values.tolist() for values in parts.values()]
+        return {
+            item: {e: c[at] for e, c in zip(parts, columns, strict=True)} for at, item in enumerate(items)
+        }
 
     def explain_order(
         self, preferences: Preferences, query: Id, above: Id, below: Id, features: Features | None = None
@@ -191,19 +205,27 @@ class Aggregator(params.ParameterDataclass, ABC):
         """Whether the contributions that `explain` returns add up to the score."""
         return self.tags.additive
 
-    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
-        """Contributions to the slot `at` of preferences that hold one query."""
+    def _explain_query(self, preferences: Preferences, query: Id, features: Features | None) -> dict[Id, F8]:
+        """Contributions of each expert to the items of a query, in the order of their slots."""
+        check_forms(self, preferences)
+        check_features(self, features)
+        one = preferences.select([query])
+        self._check_costs(one)
+        return self._explain_slots(one, features)
+
+    def _explain_slots(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
+        """Contributions of each expert to every slot of preferences that hold one query."""
         weights = self.expert_weights_for(one.experts)
         codes = {e: c for c, e in enumerate(one.experts) if one.active_experts[c]}
         alone = np.eye(len(one.experts))
         if self.tags.additive:
             return {
-                e: float(self._compute_raw_outcome(one, weights * alone[c], features).scores[at])
+                e: self._compute_raw_outcome(one, weights * alone[c], features).scores
                 for e, c in codes.items()
             }
-        whole = self._compute_outcome(one, weights, features).scores[at]
+        whole = self._compute_outcome(one, weights, features).scores
         return {
-            e: float(whole - self._compute_outcome(one, weights * (1 - alone[c]), features).scores[at])
+            e: whole - self._compute_outcome(one, weights * (1 - alone[c]), features).scores
             for e, c in codes.items()
         }
 

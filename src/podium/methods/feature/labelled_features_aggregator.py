@@ -142,13 +142,10 @@ class LabelledFeaturesAggregator(BeliefLearner, Aggregator):
             expert_weights=np.where(codes >= 0, np.append(model.weights_, 0.0)[codes], 0.0),
         )
 
-    def explain(
-        self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
-    ) -> dict[Id, float]:
+    def _explain_query(self, preferences: Preferences, query: Id, features: Features | None) -> dict[Id, F8]:
         """Contributions of each expert and each feature to an item's score; they sum to it."""
         check_forms(self, preferences)
         # learned from all queries, not only from the explained one
         model = self._ensure_fitted(preferences, features)
-        one = preferences.select([query])
-        terms = model._build_columns(one, features)[one.index.slot(query, item)] * model.weights_
-        return dict(zip([*model.experts_, *model.features_], terms.tolist(), strict=True))
+        terms = model._build_columns(preferences.select([query]), features) * model.weights_
+        return dict(zip([*model.experts_, *model.features_], terms.T, strict=True))

@@ -225,28 +225,26 @@ class MonotoneRetargeting(Aggregator):
         """Whether the contributions that `explain` returns add up to the score: true with pooled weights."""
         return self.pooled
 
-    def explain(
-        self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
-    ) -> dict[Id, float]:
-        """Contributions of each list, and of all features together, to an item's score."""
+    def _explain_query(self, preferences: Preferences, query: Id, features: Features | None) -> dict[Id, F8]:
+        """Contributions of each list, and of all features together; pooled weights come from all queries."""
+        if not self.pooled:
+            return super()._explain_query(preferences, query, features)
         check_forms(self, preferences)
         check_features(self, features)
-        if not self.pooled:
-            return super().explain(preferences, query, item, features)
         model = self._ensure_fitted(preferences, features)
-        at = preferences.index.slot(query, item)
+        here = preferences.index.slots(query)
         parts, rest = model._compute_contributions(preferences, features)
-        contributions: dict[Id, float] = dict(zip(model.experts_, parts[at].tolist(), strict=True))
-        return contributions | ({FEATURES: float(rest[at])} if model.features_ else {})
+        contributions: dict[Id, F8] = dict(zip(model.experts_, parts[here].T, strict=True))
+        return contributions | ({FEATURES: rest[here]} if model.features_ else {})
 
-    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+    def _explain_slots(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
         """Without `pooled`, experts have no weight to set to 0, so they are removed from the query."""
-        whole = self._score_by_query(one, features).scores[at]
-        contributions: dict[Id, float] = {}
+        whole = self._score_by_query(one, features).scores
+        contributions: dict[Id, F8] = {}
         for expert in one.experts.take(np.flatnonzero(one.active_experts)):
             alone = len(one.experts) < 2
-            rest = 0.0 if alone else self._score_by_query(one.without_expert(expert), features).scores[at]
-            contributions[expert] = float(whole - rest)
+            rest = 0.0 if alone else self._score_by_query(one.without_expert(expert), features).scores
+            contributions[expert] = whole - rest
         return contributions
 
 

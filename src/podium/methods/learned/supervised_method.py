@@ -104,16 +104,16 @@ class SupervisedAggregator(Aggregator):
         result = self._score(preferences, features)
         return result if isinstance(result, Outcome) else Outcome(result)
 
-    def _explain_slot(self, one: Preferences, at: int, features: Features | None) -> dict[Id, float]:
+    def _explain_slots(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
         self._check_fitted()
         parts = self._compute_contributions(one, features)
         if parts is not None:
-            return {expert: float(values[at]) for expert, values in parts.items()}
+            return parts
         codes = np.flatnonzero(one.active_experts).tolist()
-        whole = self._compute_raw_outcome(one, np.zeros(0), features).scores[at]
+        whole = self._compute_raw_outcome(one, np.zeros(0), features).scores
         left = {one.experts[c]: one.without_expert(one.experts[c]) for c in codes}
         return {
-            e: float(whole - self._compute_raw_outcome(rest, np.zeros(0), features).scores[at])
+            e: whole - self._compute_raw_outcome(rest, np.zeros(0), features).scores
             for e, rest in left.items()
         }
 
