@@ -23,6 +23,7 @@ _NAMES = {
     "LabelledFeatures": "podium.methods.feature.labelled_features",
     "LambdaRank": "podium.methods.learned.lambdarank",
     "Preferences": "podium.data.preferences",
+    "choose_method": "podium.methods.automatic_choice",
     "compare": "podium.evaluate",
     "cross_validate": "podium.evaluate",
     "deploy": "podium.deployment",
@@ -48,6 +49,7 @@ __all__ = [
     "LambdaRank",
     "Preferences",
     "__version__",
+    "choose_method",
     "compare",
     "cross_validate",
     "deploy",
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     from podium.evaluate.tuning import tune
     from podium.formats import read, write
     from podium.methods import *  # noqa: F403 - it has an `__all__`
+    from podium.methods.automatic_choice import choose_method
     from podium.methods.base import Aggregator, make
     from podium.methods.feature.labelled_features import LabelledFeatures
     from podium.methods.fuse import fuse

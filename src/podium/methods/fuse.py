@@ -88,7 +88,8 @@ def fuse(
 ) -> Fused:
     """Fuse a few result lists of one query: lists of ids, best first, or mappings from ids to scores.
 
-    The lists may be named (`{"bm25": [...], "dense": [...]}`); then the weights may be named too.
+    The lists may be named (`{"bm25": [...], "dense": [...]}`); then the weights may be named too. `method="auto"`
+    chooses by what the lists hold (`podium.choose_method`).
 
     >>> fuse([["a", "b", "c"], ["c", "a"]]).ranking
     ['a', 'c', 'b']
@@ -101,6 +102,11 @@ def fuse(
     # the exact types first: tests against abstract classes cost as much as adding ten items
     if type(lists) is not list and not isinstance(lists, Mapping | str | Sequence):
         lists = list(lists)  # an iterator can be read only once
+    if method == "auto":
+        from podium.methods.automatic_choice import choose_method
+
+        preferences = build_preferences(lists, duplicates)
+        return fuse_preferences(preferences, choose_method(preferences, weights=weights, **parameters).method)
     aggregator = make_for_lists(lists, method, weights, parameters)
     fused = fuse_positions(lists, aggregator) if duplicates == "error" else None
     return fuse_preferences(build_preferences(lists, duplicates), aggregator) if fused is None else fused

@@ -90,11 +90,9 @@ class QualityWeightedFusion(Aggregator):
         named = dict(zip(preferences.experts.tolist(), estimate.weights.tolist(), strict=True))
         return replace(estimate.rule, weights=named)
 
-    def explain(
-        self, preferences: Preferences, query: Id, item: Id, features: Features | None = None
-    ) -> dict[Id, float]:
-        """Contribution of each expert to an item's score; the weights come from all queries."""
-        return self.choose_rule(preferences).explain(preferences, query, item)
+    def _explain_query(self, preferences: Preferences, query: Id, features: Features | None) -> dict[Id, F8]:
+        """Contributions under the weights that come from all queries."""
+        return self.choose_rule(preferences)._explain_query(preferences, query, None)
 
     @property
     def explains_exactly(self) -> bool:

@@ -1,0 +1,94 @@
+"""`auto`: the form of the input decides, and the choice is stated."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import podium
+from podium import Preferences, choose_method
+from podium.core.errors import ParameterError
+from podium.data.demo import demo
+from podium.evaluate import evaluate
+
+LISTS = {q: {"x": ["a", "b", "c"], "y": ["a", "c", "b"], "z": ["b", "a", "c"]} for q in range(5)}
+RATINGS = {q: {"ann": {"a": 2, "b": 1, "c": 1}, "bob": {"a": 1, "b": 1, "c": 0}} for q in range(9)}
+
+
+def votes(judges):
+    n = 30
+    return Preferences.from_comparisons(
+        ["q"] * n, [judges[i % len(judges)] for i in range(n)], ["a", "b", "a"] * 10, ["b", "c", "c"] * 10
+    )
+
+
+@pytest.mark.parametrize(
+    ("preferences", "name"),
+    [
+        (Preferences.from_lists(LISTS), "quality_weighted"),
+        (
+            Preferences.from_lists({0: {"x": {"a": 11.2, "b": 3.5}, "y": {"a": 0.2, "b": 0.1}}}),
+            "quality_weighted",
+        ),
+        # scores 3, 2, 1 are ranks in disguise: nobody ties
+        (
+            Preferences.from_lists({q: {e: {"a": 3, "b": 2, "c": 1} for e in "xy"} for q in range(9)}),
+            "quality_weighted",
+        ),
+        (Preferences.from_lists({0: {"only": ["a", "b"]}}), "rrf"),
+        (Preferences.from_lists(RATINGS), "dawid_skene"),
+        (votes(["ann", "bob", "cy"]), "crowd_bt"),
+        (votes(["ann"]), "bradley_terry"),
+    ],
+)
+def test_the_form_decides(preferences, name):
+    recommendation = choose_method(preferences)
+    assert recommendation.method.name == name
+    assert recommendation.method.aggregate(preferences).ranking(preferences.queries[0])[0] in ("a", "b")
+    assert bool(recommendation.reason) == (name != "rrf")
+
+
+def test_weights_go_to_the_method():
+    method = choose_method(Preferences.from_lists(LISTS), weights={"x": 1, "y": 1, "z": 0}).method
+    assert method.weights == {"x": 1, "y": 1, "z": 0}
+
+
+def test_fuse_takes_auto():
+    fused = podium.fuse([["a", "b", "c"], ["a", "c", "b"], ["b", "a", "c"]], method="auto")
+    assert fused.method.startswith("quality_weighted")
+    assert fused.ranking[0] == "a"
+
+
+def test_on_the_demo_it_is_better_than_rrf():
+    data = demo()
+    chosen, rrf = choose_method(data.preferences).method, podium.make("rrf")
+    gain = [evaluate(m.aggregate(data.preferences), data.labels, "ndcg@10")["ndcg@10"] for m in (chosen, rrf)]
+    assert np.mean(gain[0] - gain[1]) > 0.05  # the difference that the documentation shows is 0.08
+
+
+def test_the_command_states_its_choice(tmp_path):
+    click_testing = pytest.importorskip("click.testing")
+    from podium.cli import program
+
+    rows = ["query,expert,item,rank"]
+    rows += [f"{q},{e},{i},{r}" for q in range(5) for e in "xyz" for r, i in enumerate("abc", 1)]
+    path = tmp_path / "lists.csv"
+    path.write_text("\n".join(rows) + "\n")
+    done = click_testing.CliRunner().invoke(program, ["fuse", str(path), "--json"])
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["method"] == "quality_weighted"
+    assert done.stderr.startswith("auto chose quality_weighted: ranked lists of 3 experts")
+    named = click_testing.CliRunner().invoke(program, ["fuse", str(path), "-m", "rrf", "--json"])
+    assert json.loads(named.stdout)["method"] == "rrf"
+    assert named.stderr == ""
+
+
+def test_auto_has_no_parameters(tmp_path):
+    click_testing = pytest.importorskip("click.testing")
+    from podium.cli import program
+
+    (tmp_path / "x.csv").write_text("query,expert,item,rank\n1,e,a,1\n")
+    done = click_testing.CliRunner().invoke(program, ["fuse", str(tmp_path / "x.csv"), "-p", "k=20"])
+    assert isinstance(done.exception, ParameterError) or "auto chooses the method" in done.stderr
