@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from podium.methods.markov import MC1, MC2, MC3, MC4
     from podium.methods.matrix import Mpm, Svp
+    from podium.methods.order_statistics import GeometricMeanRank, RobustRankAggregation, StuartStatistic
     from podium.methods.positional import (
         Borda,
         InverseSquareRank,
@@ -93,6 +94,7 @@ __all__ = [
     "Elo",
     "EmElo",
     "FusedAggregator",
+    "GeometricMeanRank",
     "GreedyOrder",
     "HaystackDbsf",
     "HaystackRrf",
@@ -126,7 +128,9 @@ __all__ = [
     "RankedPairs",
     "ReciprocalRankFusion",
     "RelativeScoreFusion",
+    "RobustRankAggregation",
     "Schulze",
+    "StuartStatistic",
     "SvdAggregator",
     "Svp",
     "ThurstoneMosteller",
