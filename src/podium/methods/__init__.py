@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from podium.methods.dialects.qdrant import QdrantDbsf, QdrantFormula, QdrantRrf
     from podium.methods.dialects.vespa import VespaLinear, VespaRrf
     from podium.methods.dialects.weaviate import WeaviateRankedFusion, WeaviateRelativeScoreFusion
+    from podium.methods.elections import InstantRunoff, MajorityJudgment, ScoringRule
     from podium.methods.feature.labelled_features_aggregator import LabelledFeaturesAggregator
     from podium.methods.feature.retargeting import MonotoneRetargeting
     from podium.methods.kemeny import Kemeny
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
         Copeland,
         GreedyOrder,
         MajorityVote,
+        Minimax,
         RankedPairs,
         Schulze,
+        SplitCycle,
     )
     from podium.methods.markov import MC1, MC2, MC3, MC4
     from podium.methods.matrix import Mpm, Svp
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
         RelativeScoreFusion,
     )
     from podium.methods.stagewise import Cps
+    from podium.methods.win_rate import WinRate
 
 __all__ = [
     "MC1",
@@ -98,6 +102,7 @@ __all__ = [
     "GreedyOrder",
     "HaystackDbsf",
     "HaystackRrf",
+    "InstantRunoff",
     "InverseSquareRank",
     "Kemeny",
     "LabelledFeaturesAggregator",
@@ -106,12 +111,14 @@ __all__ = [
     "LlamaIndexDbsf",
     "LlamaIndexRrf",
     "LogInverseSquareRank",
+    "MajorityJudgment",
     "MajorityVote",
     "Mallows",
     "MeanRank",
     "MedianRank",
     "MilvusRrf",
     "MilvusWeightedSum",
+    "Minimax",
     "MonotoneRetargeting",
     "Mpm",
     "NetVotes",
@@ -130,6 +137,8 @@ __all__ = [
     "RelativeScoreFusion",
     "RobustRankAggregation",
     "Schulze",
+    "ScoringRule",
+    "SplitCycle",
     "StuartStatistic",
     "SvdAggregator",
     "Svp",
@@ -142,6 +151,7 @@ __all__ = [
     "WeightedCps",
     "WeightedKemeny",
     "WeightedRrf",
+    "WinRate",
 ]
 
 if not TYPE_CHECKING:
