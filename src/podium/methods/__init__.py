@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from podium.methods.kemeny import Kemeny
     from podium.methods.learned.crf import CrfAggregator
     from podium.methods.learned.fused import FusedAggregator
+    from podium.methods.learned.position_probability import PositionProbabilityFusion
     from podium.methods.learned.query_weighted_fusion import QueryWeightedFusion
     from podium.methods.learned.svd_features import SvdAggregator
     from podium.methods.learned.weighted_cps import WeightedCps
@@ -125,6 +126,7 @@ __all__ = [
     "OpenSearchNormalization",
     "OpenSearchRrf",
     "PlackettLuce",
+    "PositionProbabilityFusion",
     "PyTerrierRrf",
     "QdrantDbsf",
     "QdrantFormula",
