@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import optimize, special
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
@@ -17,6 +17,7 @@ from podium._core import plackett_luce as core_luce
 from podium._core import ranking_expectations as core_expectations
 from podium.kernels import (
     annotator_em,
+    assignment,
     bootstrap,
     contest_counts,
     contest_models,
@@ -152,6 +153,17 @@ def test_linear_ordering(random):
 
 
 # -- likelihoods ---------------------------------------------------------------------------------------------------
+
+
+def test_assignments(random):
+    size = int(random.integers(1, 60))
+    cost = random.integers(0, random.choice([2, 10, 1000]), (size, size)).astype(float)
+    ours, (rows, columns) = assignment.assign_rows(cost), optimize.linear_sum_assignment(cost)
+    assert sorted(ours.column.tolist()) == list(range(size))
+    assert cost[np.arange(size), ours.column].sum() == cost[rows, columns].sum()
+    reduced = cost - ours.row_price[:, None] - ours.column_price
+    assert (reduced >= 0).all()
+    assert (reduced[np.arange(size), ours.column] == 0).all()
 
 
 def test_multinomial_model(random):

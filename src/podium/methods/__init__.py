@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from podium.methods.elections import InstantRunoff, MajorityJudgment, ScoringRule
     from podium.methods.feature.labelled_features_aggregator import LabelledFeaturesAggregator
     from podium.methods.feature.retargeting import MonotoneRetargeting
+    from podium.methods.footrule import OptimalFootrule
     from podium.methods.kemeny import Kemeny
     from podium.methods.learned.crf import CrfAggregator
     from podium.methods.learned.fused import FusedAggregator
@@ -125,6 +126,7 @@ __all__ = [
     "NetVotes",
     "OpenSearchNormalization",
     "OpenSearchRrf",
+    "OptimalFootrule",
     "PlackettLuce",
     "PositionProbabilityFusion",
     "PyTerrierRrf",

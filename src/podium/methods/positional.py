@@ -26,10 +26,12 @@ __all__ = [
     "LogInverseSquareRank",
     "MeanRank",
     "MedianRank",
+    "MissingRule",
     "Positional",
     "RankBiasedCentroids",
     "ReciprocalRankFusion",
     "expand_places",
+    "find_unlisted_ranks",
     "sum_listing_weights",
 ]
 
@@ -202,7 +204,7 @@ def expand_places(preferences: Preferences, place: F8, unlisted: F8) -> tuple[I4
     return cell.astype(np.int32), every, np.repeat(np.arange(len(lists)), sizes)
 
 
-def _unlisted_ranks(preferences: Preferences, missing: str) -> F8:
+def find_unlisted_ranks(preferences: Preferences, missing: str) -> F8:
     """Rank of an unlisted item in each list: the mean of the remaining places, or the last place."""
     lists = preferences.lists
     size = preferences.index.sizes[lists.query_of_list].astype(np.float64)
@@ -269,7 +271,9 @@ class MeanRank(Aggregator):
         weight = weights[lists.expert]
         count = sum_listing_weights(preferences, weights)
         other = (
-            np.zeros(len(lists)) if self.missing == "ignore" else _unlisted_ranks(preferences, self.missing)
+            np.zeros(len(lists))
+            if self.missing == "ignore"
+            else find_unlisted_ranks(preferences, self.missing)
         )
         total = lists.sum_affine(place, -weight * other, weight, len(count))
         if self.missing != "ignore":
@@ -301,7 +305,7 @@ class MedianRank(Aggregator):
         weights, _ = whole_weights(weights)
         item, weight = lists.item, weights[lists.expert][lists.list_of_row]
         if self.missing != "ignore":
-            unlisted = _unlisted_ranks(preferences, self.missing)
+            unlisted = find_unlisted_ranks(preferences, self.missing)
             item, place, which = expand_places(preferences, place, unlisted)
             weight = weights[lists.expert][which]
         median = segments.compute_median_by_item(item, place, weight, len(index.items))
