@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from podium.methods.crowd.crowdagg import CrowdAgg, NetVotes
     from podium.methods.crowd.dawid_skene import DawidSkene
     from podium.methods.crowd.em_elo import EmElo
+    from podium.methods.crowd.label_models import GladModel, MaceModel, OneCoinDawidSkene
     from podium.methods.dialects.elasticsearch import ElasticsearchLinear, ElasticsearchRrf
     from podium.methods.dialects.haystack import HaystackDbsf, HaystackRrf
     from podium.methods.dialects.lancedb import LanceDbRrf
@@ -101,6 +102,7 @@ __all__ = [
     "EmElo",
     "FusedAggregator",
     "GeometricMeanRank",
+    "GladModel",
     "GreedyOrder",
     "HaystackDbsf",
     "HaystackRrf",
@@ -113,6 +115,7 @@ __all__ = [
     "LlamaIndexDbsf",
     "LlamaIndexRrf",
     "LogInverseSquareRank",
+    "MaceModel",
     "MajorityJudgment",
     "MajorityVote",
     "Mallows",
@@ -124,6 +127,7 @@ __all__ = [
     "MonotoneRetargeting",
     "Mpm",
     "NetVotes",
+    "OneCoinDawidSkene",
     "OpenSearchNormalization",
     "OpenSearchRrf",
     "OptimalFootrule",

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["describe_annotators"]
 
 SHOWN = 5  # groups of copies
+COEFFICIENTS = {
+    "alpha_nominal": "Krippendorff's alpha nominal",
+    "alpha_ordinal": "ordinal",
+    "alpha_interval": "interval",
+    "fleiss_kappa": "Fleiss' kappa",
+    "cohen_kappa": "Cohen's kappa",
+}
 
 
 def describe_annotators(annotators: Annotators, flags: Sequence[str]) -> list[str]:
@@ -43,7 +50,16 @@ def describe_annotators(annotators: Annotators, flags: Sequence[str]) -> list[st
         *lines,
         *_describe_copies(annotators),
         f"effective number of independent judges, by volume: {annotators.effective:.1f}",
+        *_describe_coefficients(annotators),
     ]
+
+
+def _describe_coefficients(annotators: Annotators) -> list[str]:
+    """Agreement beyond chance, in one line."""
+    figures = [
+        f"{COEFFICIENTS[c.name]} {c.value:.2f} ({c.low:.2f}..{c.high:.2f})" for c in annotators.coefficients
+    ]
+    return [f"agreement beyond chance: {', '.join(figures)}"] if figures else []
 
 
 def _describe_reversal(reversal: Reversal | None) -> str:

@@ -6,12 +6,17 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from podium.analysis.annotators.agreement_coefficients import (
+    AgreementCoefficient,
+    build_unit_labels,
+    compute_coefficients,
+)
 from podium.analysis.annotators.annotator_sentences import describe_annotators
 from podium.analysis.annotators.annotator_verdicts import (
     LEAD,
@@ -110,9 +115,10 @@ class Annotators(Result[Annotator]):
     effective: float  # effective number of independent, equally busy judges
     copies: tuple[tuple[Id, ...], ...] = field(default=())  # groups with near-identical answers
     reversal: Reversal | None = None  # held-out check of annotators with reversed answers
+    coefficients: tuple[AgreementCoefficient, ...] = ()  # Krippendorff's alpha, Fleiss' and Cohen's kappa
 
     key, shown, title = "annotator", 15, "Annotators"
-    facts = ("method", "level", "counts", "effective", "copies", "reversal", "lines", "rows")
+    facts = ("method", "level", "counts", "effective", "copies", "reversal", "coefficients", "lines", "rows")
     chart = draw_annotators
 
     def headline(self) -> str:
@@ -154,7 +160,7 @@ class Annotators(Result[Annotator]):
         known = [*VERDICTS, *FLAGS]
         if not kept and not any(name.startswith(word.lower()) for name in known):
             raise ParameterError(f"there is no flag {word!r}; {suggest_names(word, known)}")
-        return Annotators(kept, self.method, self.level, self.effective, self.copies, self.reversal)
+        return replace(self, rows=kept)
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe with one row per annotator, in the order of `rows`; columns as in `Annotator`."""
@@ -196,7 +202,8 @@ def annotators(
     rows = _build_rows(crowd, columns, judged, flags)
     groups = () if near.agreement is None else tuple(tuple(g) for g in near.agreement.copies)
     worth = count_effective_judges(crowd, near.agreement)
-    return Annotators(rows, consensus.method, level, worth, groups, judged.reversal)
+    coefficients = compute_coefficients(build_unit_labels(crowd), level)
+    return Annotators(rows, consensus.method, level, worth, groups, judged.reversal, coefficients)
 
 
 class _AnnotatorColumns(NamedTuple):
