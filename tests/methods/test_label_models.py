@@ -43,7 +43,7 @@ def enumerate_truths(votes, log_chance, log_share):
         known = dict(zip(rated, truth, strict=True))
         total = sum(log_share[label] for label in truth)
         for row in range(len(votes.task)):
-            times = votes.count[row] * votes.weight[votes.group[row]]
+            times = votes.times[row] * votes.weight[votes.group[row]]
             total += times * log_chance(row, known[int(votes.task[row])])
         logs.append(total)
     evidence = np.logaddexp.reduce(logs)

@@ -25,7 +25,7 @@ class LabelVotes(NamedTuple):
     task: I8  # by row
     group: I8
     label: I8
-    count: F8  # times the label was given
+    times: F8  # how often the label was given
     weight: F8  # by group: multiplies its rows and its prior
     right: F8  # by group: prior numbers of right and of wrong labels
     wrong: F8
@@ -34,12 +34,12 @@ class LabelVotes(NamedTuple):
     @property
     def mass(self) -> F8:
         """Weighted count by row."""
-        return self.count * self.weight[self.group]
+        return self.times * self.weight[self.group]
 
     def sum_by_label(self, value: F8) -> F8:
         """Sum of the values of rows by task and label."""
         cells = np.bincount(self.task * self.labels + self.label, value, self.tasks * self.labels)
-        return cells.reshape(self.tasks, self.labels)
+        return np.asarray(cells, np.float64).reshape(self.tasks, self.labels)
 
     def sum_by_group(self, value: F8) -> F8:
         return np.bincount(self.group, value, len(self.weight)).astype(np.float64, copy=False)
@@ -72,10 +72,10 @@ def fit_one_coin(votes: LabelVotes, tolerance: float, max_iterations: int) -> La
     """Every annotator reports the true label with its own probability, and any other label otherwise."""
     others, groups = max(votes.labels - 1, 1), len(votes.weight)
     rated = np.bincount(votes.task, votes.mass, votes.tasks) > 0
-    given = votes.sum_by_group(votes.count)
+    given = votes.sum_by_group(votes.times)
 
     def fit_coins(truth: F8) -> F8:
-        right = votes.sum_by_group(votes.count * truth[votes.task, votes.label]) + votes.right
+        right = votes.sum_by_group(votes.times * truth[votes.task, votes.label]) + votes.right
         odds = np.log(right / (given + votes.right + votes.wrong - right))
         share = np.ones(votes.labels) if votes.symmetric else truth[rated].sum(axis=0) + 1.0
         return np.concatenate((odds, np.log(share / share.sum())))
@@ -105,7 +105,7 @@ def fit_guessers(votes: LabelVotes, spread: float, tolerance: float, max_iterati
     """
     labels, groups, mass = votes.labels, len(votes.weight), votes.mass
     rated = np.bincount(votes.task, mass, votes.tasks) > 0
-    given = votes.sum_by_group(votes.count)
+    given = votes.sum_by_group(votes.times)
     even = np.full((groups, labels), 1.0 / labels)
 
     def unpack(x: F8) -> tuple[F8, F8, F8]:
@@ -120,7 +120,7 @@ def fit_guessers(votes: LabelVotes, spread: float, tolerance: float, max_iterati
         odds = np.log(right / (given + votes.right + votes.wrong - right))
         if votes.symmetric:
             return odds
-        guessed = np.bincount(votes.group * labels + votes.label, votes.count - known, groups * labels)
+        guessed = np.bincount(votes.group * labels + votes.label, votes.times - known, groups * labels)
         return np.concatenate((odds, np.log(guessed + spread)))
 
     def update(x: F8) -> tuple[F8, float, F8]:
@@ -128,14 +128,14 @@ def fit_guessers(votes: LabelVotes, spread: float, tolerance: float, max_iterati
         spam = guess[votes.group] + log_labels[votes.group, votes.label]
         match = np.logaddexp(know[votes.group], spam)
         truth, total = _normalize_rows(votes.sum_by_label(mass * (match - spam)))
-        known = votes.count * truth[votes.task, votes.label] * np.exp(know[votes.group] - match)
+        known = votes.times * truth[votes.task, votes.label] * np.exp(know[votes.group] - match)
         value = (total - np.log(labels))[rated].sum() + (mass * spam).sum()
         value += (votes.weight * (votes.right * know + votes.wrong * guess)).sum()
         value += 0.0 if votes.symmetric else spread * (votes.weight * log_labels.sum(axis=1)).sum()
         return pack(known), float(value), truth
 
     chance = _compute_vote_shares(votes)[votes.task, votes.label]
-    start = pack(votes.count * np.clip((chance * labels - 1) / max(labels - 1, 1), 0.0, 1.0))
+    start = pack(votes.times * np.clip((chance * labels - 1) / max(labels - 1, 1), 0.0, 1.0))
     end = find_fixed_point(lambda x: update(x)[:2], start, tolerance, max_iterations)
     _, value, truth = update(end.x)
     return LabelEstimate(truth, logistic(end.x[:groups]), end._replace(objective=value))
@@ -168,7 +168,7 @@ def fit_abilities(
         change = mass * (truth[votes.task, votes.label] - logistic(odds))
         ability = votes.sum_by_group(change * np.exp(x[groups + votes.task])) - votes.weight * away
         ease = np.bincount(votes.task, change * odds, votes.tasks) - apart
-        return -float(value), -np.concatenate((ability, ease))
+        return -float(value), np.asarray(-np.concatenate((ability, ease)), np.float64)
 
     def climb(x: F8) -> tuple[F8, float]:
         """A step along the slope, each coordinate divided by a bound of its curvature."""

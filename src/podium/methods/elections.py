@@ -68,8 +68,8 @@ class ScoringRule(Aggregator):
             return segments.offsets(1.0 / np.arange(1.0, places.max(initial=0) + 1))[places]
         if isinstance(self.points, list):
             return segments.offsets(np.array(self.points))[np.minimum(places, len(self.points))]
-        most = {"plurality": 1, "k_approval": self.k, "veto": size - 1}[self.points]
-        return np.minimum(places, most).astype(np.float64)
+        most: Any = {"plurality": 1, "k_approval": self.k, "veto": size - 1}[self.points]
+        return np.asarray(np.minimum(places, most), np.float64)
 
     def _scores(self, preferences: Preferences, weights: F8) -> F8:
         lists, sizes = preferences.lists, preferences.index.sizes

@@ -68,7 +68,9 @@ class OptimalFootrule(Aggregator):
             rows = order[bounds[q] : bounds[q + 1]]
             size = int(index.sizes[q])
             # places are halves, so that twice the cost is whole
-            cost = _sum_place_distances(item[rows] - int(index.starts[q]), place[rows], weight[rows], size)
+            cost = _sum_place_distances(
+                item[rows].astype(np.int64) - int(index.starts[q]), place[rows], weight[rows], size
+            )
             best_place, least = _find_best_places(cost[here, : len(here)])
             scores[here + int(index.starts[q])] = -best_place
             total += least / 2
@@ -78,7 +80,7 @@ class OptimalFootrule(Aggregator):
 def _sum_place_distances(item: I8, place: F8, weight: F8, size: int) -> F8:
     """Twice the weighted distance of each item's places to each of the places 1 .. size."""
     halves = 2 * size + 1
-    cell = item.astype(np.int64) * halves + np.rint(2 * place).astype(np.int64)
+    cell = item * halves + np.rint(2 * place).astype(np.int64)
     at = np.bincount(cell, weight, size * halves).reshape(size, halves)
     total = at.sum(axis=1, keepdims=True)
     start = (at * np.arange(halves)).sum(axis=1, keepdims=True)  # distance from place 0, in halves

@@ -99,7 +99,8 @@ class RobustRankAggregation(OrderStatisticMethod):
     citation = "Kolde, Laur, Adler & Vilo, Bioinformatics 2012"
 
     def _compute_log_chance(self, ranks: F8) -> F8:
-        return order_statistics.compute_smallest_log_chance(ranks) + np.log(ranks.shape[1])
+        smallest = order_statistics.compute_smallest_log_chance(ranks)
+        return np.asarray(smallest + np.log(ranks.shape[1]), np.float64)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         outcome = super()._scores(preferences, weights)
@@ -121,6 +122,9 @@ class StuartStatistic(OrderStatisticMethod):
     """
 
     name = "stuart"
+    tags = Tags(
+        accepts=LIST_FORMS, weighted=False, cost="iterate"
+    )  # its steps grow with the square of the lists
     citation = "Stuart, Segal, Koller & Kim, Science 2003; Aerts et al., Nature Biotechnology 2006"
 
     def _compute_log_chance(self, ranks: F8) -> F8:

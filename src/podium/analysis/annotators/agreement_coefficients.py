@@ -21,7 +21,7 @@ from podium.kernels.grouping import number_rows, sum_by_group
 __all__ = ["AgreementCoefficient", "UnitLabels", "build_unit_labels", "compute_coefficients"]
 
 ROUNDS, SEED = 500, 0  # of the bootstrap
-BLOCK = 2000  # units that are resampled at once
+BLOCK = 2000  # kinds of units that are resampled at once
 MOST_COMPARED = (
     2e7  # cells, over units and pairs of annotators, up to which every two annotators are compared
 )
@@ -73,7 +73,9 @@ def compute_coefficients(given: UnitLabels | None, level: float = 0.95) -> tuple
     units = len(counts)
     if units == 0:
         return ()
-    coincidences, agreed, drawn = _resample_units(counts)
+    # units with the same labels are exchangeable: they are resampled together, in an order of their own
+    counts, number = np.unique(counts, axis=0, return_counts=True)
+    coincidences, agreed, drawn = _resample_units(counts, number)
     totals = coincidences.sum(axis=2)
     if given.mirrored:
         totals[:, :2] = totals[:, :2].mean(axis=1, keepdims=True)
@@ -87,7 +89,7 @@ def compute_coefficients(given: UnitLabels | None, level: float = 0.95) -> tuple
     if cohen is not None:
         columns["cohen_kappa"] = cohen
     summaries = (_summarize(name, values, units, level) for name, values in columns.items())
-    return tuple(c for c in summaries if np.isfinite(c.value))
+    return tuple(c for c in summaries if np.isfinite((c.value, c.low)).all())
 
 
 def _summarize(name: str, values: F8, units: int, level: float) -> AgreementCoefficient:
@@ -101,25 +103,25 @@ def _count_labels(given: UnitLabels) -> F8:
     """Number of annotators by unit and label; units with one label are excluded."""
     units, labels = int(given.unit.max(initial=-1)) + 1, len(given.values)
     counts = np.bincount(given.unit * labels + given.label, minlength=units * labels).reshape(units, labels)
-    return counts[counts.sum(axis=1) >= 2].astype(np.float64)
+    return np.asarray(counts[counts.sum(axis=1) >= 2], np.float64)
 
 
-def _iterate_resamples(units: int) -> Iterator[tuple[slice, F8]]:
-    """Blocks of units, and how often each round has them: once in the first, Poisson in the others."""
+def _iterate_resamples(number: I8) -> Iterator[tuple[slice, F8]]:
+    """Blocks of kinds of units, and how many of each a round has: all in the first, Poisson in the others."""
     random = np.random.default_rng(SEED)
-    for begin in range(0, units, BLOCK):
-        block = slice(begin, min(begin + BLOCK, units))
-        times = random.poisson(1.0, (ROUNDS + 1, block.stop - begin)).astype(np.float64)
-        times[0] = 1.0
+    for begin in range(0, len(number), BLOCK):
+        block = slice(begin, min(begin + BLOCK, len(number)))
+        times = random.poisson(number[block], (ROUNDS + 1, block.stop - begin)).astype(np.float64)
+        times[0] = number[block]
         yield block, times
 
 
-def _resample_units(counts: F8) -> tuple[F8, F8, F8]:
+def _resample_units(counts: F8, number: I8) -> tuple[F8, F8, F8]:
     """By round: coincidences of labels, the sum of the units' agreement, and the number of units."""
     labels = counts.shape[1]
     coincidences = np.zeros((ROUNDS + 1, labels * labels))
     agreed, drawn = np.zeros(ROUNDS + 1), np.zeros(ROUNDS + 1)
-    for block, times in _iterate_resamples(len(counts)):
+    for block, times in _iterate_resamples(number):
         here = counts[block]
         size = here.sum(axis=1)
         pairs = here[:, :, None] * here[:, None, :]
@@ -140,7 +142,7 @@ def _compute_alpha(coincidences: F8, totals: F8, distance: F8) -> F8:
     distance = np.broadcast_to(distance, coincidences.shape)
     observed = (coincidences * distance).sum(axis=(1, 2))
     expected = np.einsum("rl,rlk,rk->r", totals, distance, totals)
-    return 1.0 - _divide(observed * (number - 1), expected)
+    return np.asarray(1.0 - _divide(observed * (number - 1), expected), np.float64)
 
 
 def _square_rank_gaps(totals: F8) -> F8:
@@ -158,15 +160,15 @@ def _compute_fleiss(totals: F8, agreed: F8, drawn: F8) -> F8:
 def _compute_cohen(given: UnitLabels) -> F8 | None:
     """Cohen's kappa by round, averaged over all pairs of annotators who share units; None for too many."""
     who, annotator = np.unique(given.annotator, return_inverse=True)
-    units, labels = int(given.unit.max()) + 1, len(given.values)
-    pairs = len(who) * (len(who) - 1) // 2
-    if not pairs or pairs * units * labels**2 > MOST_COMPARED:
+    labels, pairs = len(given.values), len(who) * (len(who) - 1) // 2
+    table = np.full((len(who), int(given.unit.max()) + 1), -1)
+    table[annotator, given.unit] = given.label
+    table, number = np.unique(table, axis=1, return_counts=True)
+    if not pairs or pairs * len(number) * labels**2 > MOST_COMPARED:
         return None
     first, second = np.triu_indices(len(who), 1)
-    table = np.full((len(who), units), -1)
-    table[annotator, given.unit] = given.label
     cells = np.zeros((ROUNDS + 1, pairs * labels**2))
-    for block, times in _iterate_resamples(units):
+    for block, times in _iterate_resamples(number):
         a, b = table[first, block], table[second, block]
         pair, unit = np.nonzero((a >= 0) & (b >= 0))
         marks = np.zeros((times.shape[1], pairs * labels**2))
@@ -175,8 +177,8 @@ def _compute_cohen(given: UnitLabels) -> F8 | None:
     both = cells.reshape(-1, labels, labels)
     if given.mirrored:
         both = (both + both[:, [1, 0, 2]][:, :, [1, 0, 2]]) / 2
-    number = both.sum(axis=(1, 2))
-    chance = _divide(np.einsum("rl,rl->r", both.sum(axis=2), both.sum(axis=1)), number**2)
-    kappa = _divide(_divide(np.einsum("rll->r", both), number) - chance, 1 - chance).reshape(-1, pairs)
+    shared = both.sum(axis=(1, 2))
+    chance = _divide(np.einsum("rl,rl->r", both.sum(axis=2), both.sum(axis=1)), shared**2)
+    kappa = _divide(_divide(np.einsum("rll->r", both), shared) - chance, 1 - chance).reshape(-1, pairs)
     known = np.isfinite(kappa)
     return _divide(np.where(known, kappa, 0.0).sum(axis=1), known.sum(axis=1).astype(np.float64))
