@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-base test-debug test-browser test-scale test-engines invariance lint types layers check docs bench wheels clean
+.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-parity invariance lint types layers check docs bench wheels clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -54,6 +54,10 @@ check: lint types layers test
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs build/docs
 	@echo "open build/docs/index.html"
+
+# Methods against ranx, pref_voting, crowd-kit, evalica and choix; PODIUM_PARITY_CASES sets the number of cases
+test-parity: .venv-bench/.installed
+	.venv-bench/bin/python -m pytest tests/parity $(PYTEST_ARGS)
 
 bench: .venv-bench/.installed
 	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)
