@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ENGINES_PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 .venv-engines/bin/python -m pytest
 
-.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-integrations test-mcp test-notebooks invariance lint types layers check check-release docs bench wheels clean
+.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-integrations test-parity test-mcp test-notebooks invariance lint types layers check check-release docs bench wheels clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -78,6 +78,10 @@ check-release: .venv-release/.installed
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs build/docs
 	@echo "open build/docs/index.html"
+
+# Methods against ranx, pref_voting, crowd-kit, evalica and choix; PODIUM_PARITY_CASES sets the number of cases
+test-parity: .venv-bench/.installed
+	.venv-bench/bin/python -m pytest tests/parity $(PYTEST_ARGS)
 
 bench: .venv-bench/.installed
 	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)

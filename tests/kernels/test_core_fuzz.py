@@ -90,6 +90,10 @@ def test_vote_matrix(random):
         ("schulze", (True,)),
         ("schulze", (False,)),
         ("ranked_pairs", ()),
+        ("minimax", (True,)),
+        ("minimax", (False,)),
+        ("split_cycle", (True,)),
+        ("split_cycle", (False,)),
     ],
 )
 def test_orders_by_majority(random, name, options):

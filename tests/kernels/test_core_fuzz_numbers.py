@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import optimize, special
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
@@ -17,6 +17,7 @@ from podium._core import plackett_luce as core_luce
 from podium._core import ranking_expectations as core_expectations
 from podium.kernels import (
     annotator_em,
+    assignment,
     bootstrap,
     contest_counts,
     contest_models,
@@ -38,6 +39,12 @@ from reference.fuzz_inputs import sample_size, sample_starts, sample_votes
 # -- numbers, graphs and sparse matrices ---------------------------------------------------------------------------
 
 
+def log_betainc(a, b, x):
+    cdf = special.betainc(a, b, x)
+    with np.errstate(divide="ignore"):
+        return np.log(np.where(cdf > 1e-200, cdf, 0.0))  # scipy loses its digits below
+
+
 @pytest.mark.parametrize(
     ("name", "theirs", "kinds", "tolerance"),
     [
@@ -50,6 +57,7 @@ from reference.fuzz_inputs import sample_size, sample_starts, sample_votes
         ("student_quantile", special.stdtrit, "dp", 1e-9),
         ("poisson_cdf", special.pdtr, "nd", 1e-10),
         ("gamma_quantile", special.gammaincinv, "dp", 1e-10),
+        ("beta_log_cdf", log_betainc, "ddp", 1e-8),
         ("beta_quantile", special.betaincinv, "ddp", 1e-9),
     ],
 )
@@ -145,6 +153,17 @@ def test_linear_ordering(random):
 
 
 # -- likelihoods ---------------------------------------------------------------------------------------------------
+
+
+def test_assignments(random):
+    size = int(random.integers(1, 60))
+    cost = random.integers(0, random.choice([2, 10, 1000]), (size, size)).astype(float)
+    ours, (rows, columns) = assignment.assign_rows(cost), optimize.linear_sum_assignment(cost)
+    assert sorted(ours.column.tolist()) == list(range(size))
+    assert cost[np.arange(size), ours.column].sum() == cost[rows, columns].sum()
+    reduced = cost - ours.row_price[:, None] - ours.column_price
+    assert (reduced >= 0).all()
+    assert (reduced[np.arange(size), ours.column] == 0).all()
 
 
 def test_multinomial_model(random):

@@ -72,3 +72,17 @@ def test_evalica_bradley_terry_and_elo():
     np.testing.assert_allclose(scores("bradley_terry(l2=1e-9)", winner, loser), centered(expected), atol=1e-6)
     found = evalica.elo(left, right, outcome, initial=1500.0, base=10.0, scale=400.0, k=32.0).scores
     np.testing.assert_allclose(scores("elo", winner, loser), [found[i] for i in range(12)], atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_evalica_average_win_rate(seed):
+    evalica = pytest.importorskip("evalica")
+    if not hasattr(evalica, "average_win_rate"):
+        pytest.skip("needs a later evalica")
+    winner, loser = games(seed, items=9, votes=40)
+    tie = np.random.default_rng(seed).random(40) < 0.2
+    outcome = [evalica.Winner.Draw if t else evalica.Winner.X for t in tie]
+    theirs = evalica.average_win_rate(winner.tolist(), loser.tolist(), outcome).scores.to_dict()
+    nothing = np.zeros_like(winner)
+    p = Preferences.from_comparisons(nothing, nothing, winner, loser, tie=tie)
+    assert make("win_rate").aggregate(p).to_dict()[0] == pytest.approx(theirs)

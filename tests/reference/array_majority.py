@@ -114,6 +114,34 @@ def ranked_pairs(table):
     return np.asarray(reach.sum(axis=1) - reach.sum(axis=0), np.float64)
 
 
+def _find_strengths(table, winning):
+    margin = compute_margins(table)
+    return np.where(margin > 0, table if winning else margin, 0.0)
+
+
+def _take_least_defeated(strength):
+    blocks, left = [], np.arange(len(strength))
+    while len(left):
+        worst = strength[np.ix_(left, left)].max(axis=0)
+        blocks.append(left[worst == worst.min()])
+        left = left[worst > worst.min()]
+    return score_blocks(blocks, len(strength))
+
+
+def minimax(table, winning):
+    """Repeatedly take the items whose strongest defeat by those left is weakest."""
+    return _take_least_defeated(_find_strengths(table, winning))
+
+
+def split_cycle(table, winning):
+    """Repeatedly take the items that none of those left defeats."""
+    strength = _find_strengths(table, winning)
+    path = strength.copy()
+    for k in range(len(path)):
+        path = np.maximum(path, np.minimum(path[:, k, None], path[k]))
+    return _take_least_defeated((strength > path.T).astype(np.float64))
+
+
 def _add_to_closure(reach, i, j):
     """Update the transitive closure of a relation with i -> j."""
     if not reach[i, j]:

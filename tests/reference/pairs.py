@@ -117,6 +117,53 @@ def schulze(items, said, winning=True) -> dict:
     return {a: sum(sign(best[a, b] - best[b, a]) for b in items if b != a) for a in items}
 
 
+def strengths(items, said, winning) -> dict:
+    won, d = compute_vote_matrix(items, said), margin(items, said)
+    return {p: (won[p] if winning else d[p]) if d[p] > 0 else Fraction(0) for p in d}
+
+
+def minimax(items, said, winning=False) -> dict:
+    strength, left, groups = strengths(items, said, winning), list(items), []
+    while left:
+        worst = {i: max(strength[j, i] for j in left) for i in left}
+        groups.append([i for i in left if worst[i] == min(worst.values())])
+        left = [i for i in left if i not in groups[-1]]
+    return by_groups(groups)
+
+
+def split_cycle(items, said, winning=False) -> dict:
+    """A majority is a defeat unless it is the weakest of some cycle: all cycles through it are tried."""
+    strength = strengths(items, said, winning)
+
+    def defeats(a, b):
+        others = [x for x in items if x not in (a, b)]
+        back = (m for k in range(len(others) + 1) for m in itertools.permutations(others, k))
+        cycles = ([strength[e] for e in itertools.pairwise((b, *m, a))] for m in back)
+        return strength[a, b] > 0 and all(min(c) < strength[a, b] for c in cycles)
+
+    beaten, left, groups = {(a, b): defeats(a, b) for a in items for b in items if a != b}, list(items), []
+    while left:
+        groups.append([i for i in left if not any(beaten[j, i] for j in left if j != i)])
+        left = [i for i in left if i not in groups[-1]]
+    return by_groups(groups)
+
+
+def win_rate(items, said) -> dict:
+    """Mean over the opponents of the share of the voices for the item, ties half; None without opponents."""
+    won = compute_vote_matrix(items, said)
+    tied = {
+        (i, j): sum((w for w, r in said if i in r and j in r and r[i] == r[j] < math.inf), Fraction(0))
+        for i in items
+        for j in items
+    }
+    scores = {}
+    for i in items:
+        met = [j for j in items if j != i and won[i, j] + won[j, i] + tied[i, j]]
+        shares = [(won[i, j] + tied[i, j] / 2) / (won[i, j] + won[j, i] + tied[i, j]) for j in met]
+        scores[i] = sum(shares) / len(met) if met else None
+    return scores
+
+
 def ranked_pairs(items, said) -> dict:
     d, locked = margin(items, said), set()
 

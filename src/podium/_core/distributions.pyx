@@ -254,6 +254,18 @@ cdef double compute_beta_cdf(double a, double b, double x) noexcept nogil:
     return 1 - front * compute_beta_fraction(b, a, 1 - x) / b
 
 
+cdef double compute_beta_log_cdf(double a, double b, double x) noexcept nogil:
+    cdef double log_front
+    if x <= 0:
+        return -INFINITY
+    if x >= 1:
+        return 0.0
+    log_front = a * log(x) + b * log1p(-x) - compute_log_beta(a, b)
+    if x < (a + 1) / (a + b + 2):
+        return log_front + log(compute_beta_fraction(a, b, x) / a)
+    return log1p(-exp(log_front) * compute_beta_fraction(b, a, 1 - x) / b)
+
+
 cdef double compute_beta_quantile(double a, double b, double p) noexcept nogil:
     """The x at which the distribution function of Beta(a, b) is `p`."""
     cdef double x = a / (a + b), low = 0, high = 1, gap, slope, new, log_beta
@@ -371,6 +383,7 @@ cdef double compute_poisson_cdf(double count, double mean) noexcept nogil:
 
 ctypedef double (*Unary)(double) noexcept nogil
 ctypedef double (*Binary)(double, double) noexcept nogil
+ctypedef double (*Ternary)(double, double, double) noexcept nogil
 
 
 cdef object apply_unary(Unary function, object x):
@@ -396,6 +409,21 @@ cdef object apply_binary(Binary function, object a, object b):
     with nogil:
         for i in range(n):
             target[i] = function(left[i], right[i])
+    return out.reshape(shape)[()]
+
+
+cdef object apply_ternary(Ternary function, object a, object b, object c):
+    first, second, third = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, c)))
+    shape = first.shape
+    out = np.empty(first.size)
+    cdef const double[::1] left = np.ascontiguousarray(first).reshape(-1)
+    cdef const double[::1] middle = np.ascontiguousarray(second).reshape(-1)
+    cdef const double[::1] right = np.ascontiguousarray(third).reshape(-1)
+    cdef double[::1] target = out
+    cdef Py_ssize_t i, n = left.shape[0]
+    with nogil:
+        for i in range(n):
+            target[i] = function(left[i], middle[i], right[i])
     return out.reshape(shape)[()]
 
 
@@ -444,17 +472,11 @@ def poisson_cdf(count, mean):
     return apply_binary(compute_poisson_cdf, count, mean)
 
 
+def beta_log_cdf(a, b, x):
+    """The logarithm of the distribution function of the beta distribution."""
+    return apply_ternary(compute_beta_log_cdf, a, b, x)
+
+
 def beta_quantile(a, b, p):
     """The quantile of the beta distribution."""
-    first, second, third = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (a, b, p)))
-    shape = first.shape
-    out = np.empty(first.size)
-    cdef const double[::1] left = np.ascontiguousarray(first).reshape(-1)
-    cdef const double[::1] right = np.ascontiguousarray(second).reshape(-1)
-    cdef const double[::1] level = np.ascontiguousarray(third).reshape(-1)
-    cdef double[::1] target = out
-    cdef Py_ssize_t i, n = left.shape[0]
-    with nogil:
-        for i in range(n):
-            target[i] = compute_beta_quantile(left[i], right[i], level[i])
-    return out.reshape(shape)[()]
+    return apply_ternary(compute_beta_quantile, a, b, p)

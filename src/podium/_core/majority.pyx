@@ -108,6 +108,78 @@ cdef void find_strongest_paths(floating* path, int64_t size, floating* middle) n
                     row[j] = through if through > row[j] else row[j]
 
 
+def minimax(int64_t first, int64_t last, votes, bint winning, double[::1] scores):
+    """Repeatedly take the items whose strongest defeat by those left is weakest."""
+    cdef VoteColumns columns = VoteColumns(votes)
+    cdef int64_t q, base, size = max(find_largest_query(columns, first, last), 1)
+    cdef double[::1] table = np.empty(size * size), worst = np.empty(size)
+    cdef int64_t[::1] left = np.empty(size, np.int64)
+    with nogil:
+        for q in range(first, last):
+            base = columns.slots[q]
+            size = columns.slots[q + 1] - base
+            if size == 0:
+                continue
+            fill_vote_matrix(columns, q, &table[0], &worst[0])
+            find_strengths(&table[0], size, winning)
+            take_least_defeated(&table[0], size, &worst[0], &left[0], &scores[base])
+
+
+def split_cycle(int64_t first, int64_t last, votes, bint winning, double[::1] scores):
+    """Repeatedly take the items that none of those left defeats; the weakest majority of a cycle is no defeat."""
+    cdef VoteColumns columns = VoteColumns(votes)
+    cdef int64_t q, base, i, j, size = max(find_largest_query(columns, first, last), 1)
+    cdef double[::1] table = np.empty(size * size), path = np.empty(size * size), worst = np.empty(size)
+    cdef int64_t[::1] left = np.empty(size, np.int64)
+    with nogil:
+        for q in range(first, last):
+            base = columns.slots[q]
+            size = columns.slots[q + 1] - base
+            if size == 0:
+                continue
+            fill_vote_matrix(columns, q, &table[0], &worst[0])
+            find_strengths(&table[0], size, winning)
+            memcpy(&path[0], &table[0], size * size * sizeof(double))
+            find_strongest_paths(&path[0], size, &worst[0])
+            for i in range(size):
+                for j in range(size):
+                    table[i * size + j] = table[i * size + j] > path[j * size + i]
+            take_least_defeated(&table[0], size, &worst[0], &left[0], &scores[base])
+
+
+cdef void take_least_defeated(
+    const double* strength, int64_t size, double* worst, int64_t* left, double* score
+) noexcept nogil:
+    """Take the items with the weakest strongest defeat, then those of the rest, and so on."""
+    cdef int64_t a, b, count = size, taken, rest
+    cdef double best, defeat
+    for a in range(size):
+        left[a] = a
+    while count > 0:
+        for a in range(count):
+            worst[a] = 0.0
+        for b in range(count):
+            for a in range(count):
+                defeat = strength[left[b] * size + left[a]]
+                if defeat > worst[a]:
+                    worst[a] = defeat
+        best = worst[0]
+        for a in range(1, count):
+            best = min(best, worst[a])
+        taken = 0
+        for a in range(count):
+            taken += worst[a] == best
+        rest = 0
+        for a in range(count):
+            if worst[a] == best:
+                # items below minus items above
+                score[left[a]] = 2 * count - size - taken
+            else:
+                left[rest] = left[a]
+                rest += 1
+        count = rest
+
+
 def greedy(int64_t first, int64_t last, votes, double[::1] scores):
     """Repeatedly take the item with the largest net preference over those left."""
     cdef VoteColumns columns = VoteColumns(votes)

@@ -64,6 +64,7 @@ class Consensus:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     experts: Ids | None = None
     expert_weights: F8 | None = None
+    p_values: F8 | None = None  # by slot, of the methods that test each item
 
     @classmethod
     def from_scores(
@@ -146,14 +147,25 @@ class Consensus:
         kept[self.order[top]] = True
         order = segments.offsets(kept)[self.order[top]].astype(np.int32)
         index = self.index.keep(kept)
-        return replace(self, index=index, scores=self.scores[kept], order=order, tied=self.tied[top])
+        p_values = None if self.p_values is None else self.p_values[kept]
+        return replace(
+            self,
+            index=index,
+            scores=self.scores[kept],
+            order=order,
+            tied=self.tied[top],
+            p_values=p_values,
+        )
 
     def to_dict(self) -> dict[Id, dict[Id, float]]:
         """query -> item -> score, best first."""
         return {q: {r.item: r.score for r in self[q]} for q in self.queries}
 
     def to_frame(self, backend: FrameBackend = "pyarrow", *, top: int | None = None) -> Any:
-        """A dataframe of query, item, rank, score, tied; best first, at most `top` items per query."""
+        """A dataframe of query, item, rank, score, tied; best first, at most `top` items per query.
+
+        Methods that test each item add the column p_value.
+        """
         from podium.data.frames import consensus_frame
 
         return consensus_frame(self, backend, top)

@@ -319,7 +319,7 @@ def labels_frame(labels: Labels, backend: FrameBackend) -> Any:
 
 
 def consensus_frame(consensus: Consensus, backend: FrameBackend, top: int | None = None) -> Any:
-    """Rows of the result, best first: query, item, rank, score, tied."""
+    """Rows of the result, best first: query, item, rank, score, tied, and p_value where there is one."""
     index = consensus.index
     place = np.arange(len(consensus.order)) - index.starts[index.query_of_slot]
     shown = np.flatnonzero(place < top) if top is not None else np.arange(len(place))
@@ -331,6 +331,8 @@ def consensus_frame(consensus: Consensus, backend: FrameBackend, top: int | None
         "score": consensus.scores[slots],
         "tied": consensus.tied[shown],
     }
+    if consensus.p_values is not None:
+        columns["p_value"] = consensus.p_values[slots]
     return _to_backend(columns, backend)
 
 

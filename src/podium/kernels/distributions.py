@@ -13,6 +13,7 @@ import numpy as np
 from podium._core import distributions as core
 
 __all__ = [
+    "beta_log_cdf",
     "beta_quantile",
     "gamma_quantile",
     "log_gamma",
@@ -26,6 +27,7 @@ __all__ = [
     "student_quantile",
 ]
 
+beta_log_cdf = core.beta_log_cdf
 beta_quantile = core.beta_quantile
 gamma_quantile = core.gamma_quantile
 log_gamma = core.log_gamma

@@ -20,7 +20,17 @@ from podium.kernels.pairwise_votes import (
     compute_pair_work,
 )
 
-__all__ = ["condorcet", "copeland", "greedy", "ranked_pairs", "schulze", "score_blocks", "score_by_majority"]
+__all__ = [
+    "condorcet",
+    "copeland",
+    "greedy",
+    "minimax",
+    "ranked_pairs",
+    "schulze",
+    "score_blocks",
+    "score_by_majority",
+    "split_cycle",
+]
 
 
 def score_by_majority(method: Callable[..., F8], votes: Votes, cubic: float, *options: bool) -> F8:
@@ -55,12 +65,24 @@ def ranked_pairs(table: F8) -> F8:
     return score_by_majority(ranked_pairs, build_votes(table), 0.0)
 
 
+def minimax(table: F8, winning: bool) -> F8:
+    """Repeatedly take the items whose strongest defeat by those left is weakest."""
+    return score_by_majority(minimax, build_votes(table), 0.0, winning)
+
+
+def split_cycle(table: F8, winning: bool) -> F8:
+    """Repeatedly take the items that none of those left defeats."""
+    return score_by_majority(split_cycle, build_votes(table), 0.0, winning)
+
+
 _KERNELS: dict[str, Callable[..., Any]] = {
     "condorcet": core_condorcet.condorcet,
     "copeland": core.copeland,
     "greedy": core.greedy,
+    "minimax": core.minimax,
     "ranked_pairs": core.ranked_pairs,
     "schulze": core.schulze,
+    "split_cycle": core.split_cycle,
 }
 
 

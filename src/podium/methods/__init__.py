@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from podium.methods.crowd.crowdagg import CrowdAgg, NetVotes
     from podium.methods.crowd.dawid_skene import DawidSkene
     from podium.methods.crowd.em_elo import EmElo
+    from podium.methods.crowd.label_models import GladModel, MaceModel, OneCoinDawidSkene
     from podium.methods.dialects.elasticsearch import ElasticsearchLinear, ElasticsearchRrf
     from podium.methods.dialects.haystack import HaystackDbsf, HaystackRrf
     from podium.methods.dialects.lancedb import LanceDbRrf
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from podium.methods.dialects.qdrant import QdrantDbsf, QdrantFormula, QdrantRrf
     from podium.methods.dialects.vespa import VespaLinear, VespaRrf
     from podium.methods.dialects.weaviate import WeaviateRankedFusion, WeaviateRelativeScoreFusion
+    from podium.methods.elections import InstantRunoff, MajorityJudgment, ScoringRule
     from podium.methods.feature.labelled_features_aggregator import LabelledFeaturesAggregator
     from podium.methods.feature.retargeting import MonotoneRetargeting
+    from podium.methods.footrule import OptimalFootrule
     from podium.methods.kemeny import Kemeny
     from podium.methods.learned.crf import CrfAggregator
     from podium.methods.learned.fused import FusedAggregator
+    from podium.methods.learned.position_probability import PositionProbabilityFusion
     from podium.methods.learned.query_weighted_fusion import QueryWeightedFusion
     from podium.methods.learned.svd_features import SvdAggregator
     from podium.methods.learned.weighted_cps import WeightedCps
@@ -39,11 +43,14 @@ if TYPE_CHECKING:
         Copeland,
         GreedyOrder,
         MajorityVote,
+        Minimax,
         RankedPairs,
         Schulze,
+        SplitCycle,
     )
     from podium.methods.markov import MC1, MC2, MC3, MC4
     from podium.methods.matrix import Mpm, Svp
+    from podium.methods.order_statistics import GeometricMeanRank, RobustRankAggregation, StuartStatistic
     from podium.methods.positional import (
         Borda,
         InverseSquareRank,
@@ -66,6 +73,7 @@ if TYPE_CHECKING:
         RelativeScoreFusion,
     )
     from podium.methods.stagewise import Cps
+    from podium.methods.win_rate import WinRate
 
 __all__ = [
     "MC1",
@@ -94,9 +102,12 @@ __all__ = [
     "Elo",
     "EmElo",
     "FusedAggregator",
+    "GeometricMeanRank",
+    "GladModel",
     "GreedyOrder",
     "HaystackDbsf",
     "HaystackRrf",
+    "InstantRunoff",
     "InverseSquareRank",
     "Kemeny",
     "LabelledFeaturesAggregator",
@@ -105,18 +116,24 @@ __all__ = [
     "LlamaIndexDbsf",
     "LlamaIndexRrf",
     "LogInverseSquareRank",
+    "MaceModel",
+    "MajorityJudgment",
     "MajorityVote",
     "Mallows",
     "MeanRank",
     "MedianRank",
     "MilvusRrf",
     "MilvusWeightedSum",
+    "Minimax",
     "MonotoneRetargeting",
     "Mpm",
     "NetVotes",
+    "OneCoinDawidSkene",
     "OpenSearchNormalization",
     "OpenSearchRrf",
+    "OptimalFootrule",
     "PlackettLuce",
+    "PositionProbabilityFusion",
     "PyTerrierRrf",
     "QdrantDbsf",
     "QdrantFormula",
@@ -128,7 +145,11 @@ __all__ = [
     "RankedPairs",
     "ReciprocalRankFusion",
     "RelativeScoreFusion",
+    "RobustRankAggregation",
     "Schulze",
+    "ScoringRule",
+    "SplitCycle",
+    "StuartStatistic",
     "SvdAggregator",
     "Svp",
     "ThurstoneMosteller",
@@ -140,6 +161,7 @@ __all__ = [
     "WeightedCps",
     "WeightedKemeny",
     "WeightedRrf",
+    "WinRate",
 ]
 
 if not TYPE_CHECKING:

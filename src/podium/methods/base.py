@@ -88,6 +88,7 @@ class Outcome:
     objective: float | None = None
     notes: tuple[str, ...] = ()
     expert_weights: F8 | None = None
+    p_values: F8 | None = None  # by slot
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -152,6 +153,7 @@ class Aggregator(params.ParameterDataclass, ABC):
             diagnostics=diagnostics,
             experts=preferences.experts,
             expert_weights=outcome.expert_weights if outcome.expert_weights is not None else weights,
+            p_values=outcome.p_values,
         )
 
     def explain(

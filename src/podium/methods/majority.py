@@ -26,9 +26,16 @@ __all__ = [
     "Copeland",
     "GreedyOrder",
     "MajorityVote",
+    "Minimax",
     "PairwiseMajority",
     "RankedPairs",
     "Schulze",
+    "SplitCycle",
+]
+
+
+Strength = Annotated[
+    str, Choice("winning", "margin"), "strength of a majority: its votes, or its votes minus those against"
 ]
 
 
@@ -150,11 +157,7 @@ class Schulze(PairwiseMajority):
     cube = 0.5
     kernel = staticmethod(majority.schulze)
 
-    strength: Annotated[
-        str,
-        Choice("winning", "margin"),
-        "strength of a majority: its votes, or its votes minus those against",
-    ] = "winning"
+    strength: Strength = "winning"
 
     def _kernel_options(self) -> tuple[bool, ...]:
         return (self.strength == "winning",)
@@ -178,6 +181,59 @@ class RankedPairs(PairwiseMajority):
     cubic = 1 / 2
     cube = 3.0
     kernel = staticmethod(majority.ranked_pairs)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Minimax(PairwiseMajority):
+    """Take the items whose strongest defeat is weakest, then those of the rest; score = items below minus above.
+
+    A defeat is a majority against the item; its strength is measured among the items that are left.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abc", 2: "bca", 3: "cab", 4: "abc"}})
+    >>> Minimax().aggregate(p).to_dict()
+    {'q': {'a': 2.0, 'b': 0.0, 'c': -2.0}}
+    """
+
+    name = "minimax"
+    aliases = ("simpson", "simpson_kramer")
+    citation = "Simpson, Quarterly Journal of Economics 1969; Kramer, Journal of Economic Theory 1977"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
+    cubic = 1 / 16
+    cube = 0.5
+    kernel = staticmethod(majority.minimax)
+
+    strength: Strength = "margin"
+
+    def _kernel_options(self) -> tuple[bool, ...]:
+        return (self.strength == "winning",)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SplitCycle(PairwiseMajority):
+    """Take the items without a defeat, then those that none of the rest defeats; score = items below minus above.
+
+    Item i defeats j if a majority prefers it, unless that majority is the weakest of a cycle of majorities: no
+    path of majorities from j to i may be as strong. Defeats have no cycles.
+
+    >>> from podium import Preferences
+    >>> p = Preferences.from_lists({"q": {1: "abc", 2: "bca", 3: "cab", 4: "abc"}})
+    >>> SplitCycle().aggregate(p).ranking("q")
+    ['a', 'b', 'c']
+    """
+
+    name = "split_cycle"
+    citation = "Holliday & Pacuit, Public Choice 2023"
+    tags = Tags(accepts=ALL_FORMS, condorcet=True, pairwise="items")
+    tables = 3
+    cubic = 1 / 16
+    cube = 1.0
+    kernel = staticmethod(majority.split_cycle)
+
+    strength: Strength = "margin"
+
+    def _kernel_options(self) -> tuple[bool, ...]:
+        return (self.strength == "winning",)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

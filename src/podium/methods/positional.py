@@ -11,7 +11,7 @@ import numpy as np
 from podium.core.params import Choice, Range, Tune
 from podium.data.preferences import Preferences
 from podium.kernels import segments
-from podium.kernels.dispatch import B1, F8
+from podium.kernels.dispatch import B1, F8, I4, I8
 from podium.kernels.pairwise_votes import whole_weights
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 
@@ -26,9 +26,13 @@ __all__ = [
     "LogInverseSquareRank",
     "MeanRank",
     "MedianRank",
+    "MissingRule",
     "Positional",
     "RankBiasedCentroids",
     "ReciprocalRankFusion",
+    "expand_places",
+    "find_unlisted_ranks",
+    "sum_listing_weights",
 ]
 
 TABLE_LIMIT = 1_000_000  # ranks up to here are looked up; a longer table could exceed the data
@@ -189,7 +193,18 @@ class LogInverseSquareRank(InverseSquareRank):
         return np.where(count > 0, points * np.log(self.sigma + np.maximum(count, 1.0)), 0.0)
 
 
-def _unlisted_ranks(preferences: Preferences, missing: str) -> F8:
+def expand_places(preferences: Preferences, place: F8, unlisted: F8) -> tuple[I4, F8, I8]:
+    """One row per list and item of its query: the item, its place (by list where unlisted), and the list."""
+    lists, index = preferences.lists, preferences.index
+    offsets, cell = segments.gather_segments(index.starts, lists.query_of_list)
+    sizes = np.diff(offsets)
+    every = np.repeat(unlisted, sizes)
+    base = (offsets[:-1] - index.starts[:-1][lists.query_of_list])[lists.list_of_row]
+    every[base + lists.item] = place
+    return cell.astype(np.int32), every, np.repeat(np.arange(len(lists)), sizes)
+
+
+def find_unlisted_ranks(preferences: Preferences, missing: str) -> F8:
     """Rank of an unlisted item in each list: the mean of the remaining places, or the last place."""
     lists = preferences.lists
     size = preferences.index.sizes[lists.query_of_list].astype(np.float64)
@@ -256,7 +271,9 @@ class MeanRank(Aggregator):
         weight = weights[lists.expert]
         count = sum_listing_weights(preferences, weights)
         other = (
-            np.zeros(len(lists)) if self.missing == "ignore" else _unlisted_ranks(preferences, self.missing)
+            np.zeros(len(lists))
+            if self.missing == "ignore"
+            else find_unlisted_ranks(preferences, self.missing)
         )
         total = lists.sum_affine(place, -weight * other, weight, len(count))
         if self.missing != "ignore":
@@ -288,14 +305,9 @@ class MedianRank(Aggregator):
         weights, _ = whole_weights(weights)
         item, weight = lists.item, weights[lists.expert][lists.list_of_row]
         if self.missing != "ignore":
-            # one row per list and item of its query: unlisted items get the rank that `missing` defines
-            sizes = index.sizes[lists.query_of_list]
-            offsets, cell = segments.gather_segments(index.starts, lists.query_of_list)
-            full = np.repeat(_unlisted_ranks(preferences, self.missing), sizes)
-            base = (offsets[:-1] - index.starts[:-1][lists.query_of_list])[lists.list_of_row]
-            full[base + lists.item] = place
-            item, place = cell.astype(np.int32), full
-            weight = np.repeat(weights[lists.expert], sizes)
+            unlisted = find_unlisted_ranks(preferences, self.missing)
+            item, place, which = expand_places(preferences, place, unlisted)
+            weight = weights[lists.expert][which]
         median = segments.compute_median_by_item(item, place, weight, len(index.items))
         absent = np.isnan(median)
         return Outcome(-np.where(absent, 0.0, median), absent)

@@ -1,5 +1,6 @@
 """Annotator reports: estimated quality, its uncertainty, and the evidence behind it."""
 
+from podium.analysis.annotators.agreement_coefficients import AgreementCoefficient
 from podium.analysis.annotators.result import VERDICTS, Annotator, Annotators, annotators
 
-__all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
+__all__ = ["VERDICTS", "AgreementCoefficient", "Annotator", "Annotators", "annotators"]

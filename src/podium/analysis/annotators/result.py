@@ -6,12 +6,17 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from podium.analysis.annotators.agreement_coefficients import (
+    AgreementCoefficient,
+    build_unit_labels,
+    compute_coefficients,
+)
 from podium.analysis.annotators.annotator_verdicts import (
     FEW,
     LEAD,
@@ -51,6 +56,13 @@ from podium.methods.base import make
 __all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
 
 SHOWN = 5  # groups of copies per summary
+COEFFICIENTS = {
+    "alpha_nominal": "Krippendorff's alpha nominal",
+    "alpha_ordinal": "ordinal",
+    "alpha_interval": "interval",
+    "fleiss_kappa": "Fleiss' kappa",
+    "cohen_kappa": "Cohen's kappa",
+}
 # figure -> number of decimals; None where the data do not determine it
 FIGURES = {"agreement": 2, "peers": 2, "accuracy": 2, "consistency": 2, "first": 2, "seconds": 1, "weight": 2}
 CELLS: dict[str, Callable[[Any], str]] = {
@@ -114,9 +126,10 @@ class Annotators(Result[Annotator]):
     effective: float  # effective number of independent, equally busy judges
     copies: tuple[tuple[Id, ...], ...] = field(default=())  # groups with near-identical answers
     reversal: Reversal | None = None  # held-out check of annotators with reversed answers
+    coefficients: tuple[AgreementCoefficient, ...] = ()  # Krippendorff's alpha, Fleiss' and Cohen's kappa
 
     key, shown, title = "annotator", 15, "Annotators"
-    facts = ("method", "level", "counts", "effective", "copies", "reversal", "lines", "rows")
+    facts = ("method", "level", "counts", "effective", "copies", "reversal", "coefficients", "lines", "rows")
     chart = draw_annotators
 
     def headline(self) -> str:
@@ -174,6 +187,11 @@ class Annotators(Result[Annotator]):
         if len(self.copies) > SHOWN:
             lines.append(f"{len(self.copies) - SHOWN} more groups with near-identical answers")
         lines.append(f"effective number of independent judges, by volume: {self.effective:.1f}")
+        if self.coefficients:
+            figures = (
+                f"{COEFFICIENTS[c.name]} {c.value:.2f} ({c.low:.2f}..{c.high:.2f})" for c in self.coefficients
+            )
+            lines.append(f"agreement beyond chance: {', '.join(figures)}")
         return tuple(lines)
 
     def filter_by_flag(self, word: str) -> Annotators:
@@ -182,7 +200,7 @@ class Annotators(Result[Annotator]):
         known = [*VERDICTS, *FLAGS]
         if not kept and not any(name.startswith(word.lower()) for name in known):
             raise ParameterError(f"there is no flag {word!r}; {suggest_names(word, known)}")
-        return Annotators(kept, self.method, self.level, self.effective, self.copies, self.reversal)
+        return replace(self, rows=kept)
 
     def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
         """A dataframe with one row per annotator, in the order of `rows`; columns as in `Annotator`."""
@@ -268,7 +286,8 @@ def annotators(
         for i in order
     )
     worth = count_effective_judges(crowd, near)
-    return Annotators(rows, consensus.method, level, worth, copies, judged.reversal)
+    coefficients = compute_coefficients(build_unit_labels(crowd), level)
+    return Annotators(rows, consensus.method, level, worth, copies, judged.reversal, coefficients)
 
 
 def _compute_figures(

@@ -20,7 +20,9 @@ from podium.methods.costs import Cost
 from podium.methods.crowd.crowd_model import TIE, CrowdModel, collect_crowd_votes
 from podium.methods.majority import MajorityVote
 
-__all__ = ["DawidSkene"]
+__all__ = ["DawidSkene", "compute_expected_wins", "encode_levels", "has_only_ratings"]
+
+MOST_LEVELS = 100  # the size of a confusion matrix is their square
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,7 +48,6 @@ class DawidSkene(CrowdModel):
     aliases = ("dawidskene",)
     citation = "Dawid & Skene, Applied Statistics 1979"
     exempt: ClassVar = {"doubling": "twice as many independent votes also make the truths more certain"}
-    limit: ClassVar[int] = 100  # levels: the size of a confusion matrix is their square
 
     coins: Annotated[str, Choice("one", "two"), "qualities per annotator of pairs: one, or one per side"] = (
         "one"
@@ -56,16 +57,16 @@ class DawidSkene(CrowdModel):
 
     def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
         counted = self.expert_weights_for(preferences.experts.tolist()) > 0
-        return [] if _has_only_ratings(preferences, counted) else super()._estimate_costs(preferences)
+        return [] if has_only_ratings(preferences, counted) else super()._estimate_costs(preferences)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        if _has_only_ratings(preferences, weights > 0):
+        if has_only_ratings(preferences, weights > 0):
             if not self.quality:
                 return MajorityVote()._scores(preferences, weights)
             return self._score_ratings(preferences, weights)
         if not self.quality:
             votes = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).votes
-            return Outcome(_compute_expected_wins(votes, votes.won / (votes.won + votes.lost)), tolerance=TIE)
+            return Outcome(compute_expected_wins(votes, votes.won / (votes.won + votes.lost)), tolerance=TIE)
         return self._score_pairs(preferences, weights)
 
     # -- pairs -----------------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ class DawidSkene(CrowdModel):
         total = used.sum(axis=0)
         mean = (used * quality.reshape(used.shape)).sum(axis=0) / np.where(total > 0, total, 1.0)
         by_expert = self._average_quality(crowd.expert, crowd.vote_counts, mean, len(weights))
-        scores = _compute_expected_wins(crowd.votes, truth)
+        scores = compute_expected_wins(crowd.votes, truth)
         return self._build_em_outcome(scores, fixed_point, by_expert, floor=1.0)
 
     # -- ratings ---------------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ class DawidSkene(CrowdModel):
         lists = preferences.lists
         which = lists.list_of_row
         kept = weights[lists.expert][which] > 0
-        values, level = self._encode_levels(np.asarray(lists.score, np.float64)[kept])
+        values, level = encode_levels(self.name, np.asarray(lists.score, np.float64)[kept])
         group = lists.expert.astype(np.int64)
         expert = np.arange(len(weights))
         if not self.pooled:
@@ -134,17 +135,6 @@ class DawidSkene(CrowdModel):
         largest = float(np.abs(values).max(initial=0.0))
         return self._build_em_outcome(truth @ values, fixed_point, by_expert, magnitude=largest, floor=1.0)
 
-    def _encode_levels(self, ratings: F8) -> tuple[F8, I8]:
-        """The distinct ratings, and the index of every rating among them."""
-        values, level = np.unique(ratings, return_inverse=True)
-        if len(values) > self.limit:
-            raise InputError(
-                f"there are {len(values):,} distinct ratings, and {self.name} learns one confusion matrix "
-                f"per annotator, with at most {self.limit} levels",
-                remedy="round the ratings, or use crowd_bt, which reads them as pairs",
-            )
-        return values, level
-
     # -- gold labels -----------------------------------------------------------------------------------------
 
     def fit(
@@ -152,11 +142,11 @@ class DawidSkene(CrowdModel):
     ) -> Self:
         """Learn the annotators' error rates from gold labels, if given; nothing else is learned."""
         vars(self).pop("gold_ratings_", None)
-        if labels is None or not _has_only_ratings(preferences, np.ones(len(preferences.experts), np.bool_)):
+        if labels is None or not has_only_ratings(preferences, np.ones(len(preferences.experts), np.bool_)):
             return super().fit(preferences, labels, features)
         super().fit(preferences)
         lists = preferences.lists
-        values, level = self._encode_levels(np.asarray(lists.score, np.float64))
+        values, level = encode_levels(self.name, np.asarray(lists.score, np.float64))
         truth = labels.align(preferences.index)[lists.item]
         kept = np.isin(truth, values)
         if not kept.any():
@@ -176,7 +166,19 @@ class DawidSkene(CrowdModel):
         return self
 
 
-def _has_only_ratings(preferences: Preferences, counted: B1) -> bool:
+def encode_levels(name: str, ratings: F8) -> tuple[F8, I8]:
+    """The distinct ratings, and the index of every rating among them."""
+    values, level = np.unique(ratings, return_inverse=True)
+    if len(values) > MOST_LEVELS:
+        raise InputError(
+            f"there are {len(values):,} distinct ratings, and {name} learns with what probability annotators "
+            f"give each level, with at most {MOST_LEVELS} levels",
+            remedy="round the ratings, or use crowd_bt, which reads them as pairs",
+        )
+    return values, level
+
+
+def has_only_ratings(preferences: Preferences, counted: B1) -> bool:
     """Whether all preferences of the counted experts (by code) are ratings."""
     lists, votes = preferences.lists, preferences.comparisons
     if lists.score is None or counted[votes.expert].any():
@@ -185,7 +187,7 @@ def _has_only_ratings(preferences: Preferences, counted: B1) -> bool:
     return len(ratings) > 0 and not np.isnan(ratings).any()
 
 
-def _compute_expected_wins(votes: annotator_em.AnnotatorVotes, truth: F8) -> F8:
+def compute_expected_wins(votes: annotator_em.AnnotatorVotes, truth: F8) -> F8:
     """Expected number of items beaten; pairs that nobody compared count half."""
     slots, more = int(votes.starts[-1]), truth - 0.5
     sizes = np.diff(votes.starts)
