@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 
-__all__ = ["Registry", "aggregators", "engines", "formats", "learners", "metrics", "models"]
+__all__ = ["Registry", "aggregators", "engines", "formats", "learners", "metrics", "models", "recipes"]
 
 T = TypeVar("T")
 _PLUG_INS = "podium.plugins"  # the entry-point group
@@ -160,3 +160,5 @@ learners: Registry[Any] = Registry("learner", "podium.methods", within=models)
 engines: Registry[Any] = Registry("engine", "podium.methods.dialects")
 metrics: Registry[Any] = Registry("metric", "podium.metrics")
 formats: Registry[Any] = Registry("format", "podium.formats")
+# formats of particular tools, detected by the keys of their records
+recipes: Registry[Any] = Registry("recipe", "podium.formats.recipes", within=formats)
