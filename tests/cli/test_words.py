@@ -39,7 +39,7 @@ def test_the_format_of_the_output_is_asked_for_by_its_option(files):
             done = run("fuse", *runs, "-o", files / f"x.{name}", "--to", name)
             assert done.exit_code == 0, done.output
     said = run("convert", files / "qrels.txt", "-o", files / "x.foo").stderr
-    assert "give --to NAME, one of csv, jsonl, parquet, qrels\n" in said
+    assert "give --to NAME, one of beir, csv, jsonl, parquet, qrels, ranx-qrels\n" in said
 
 
 def test_the_format_of_the_input_has_its_own_option(tmp_path):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podium.core.errors import InputError, Option
+from podium.data.column_roles import WORDS, normalize_name
 from podium.data.ids import Id
 from podium.data.vote_outcomes import Side
 from podium.formats.base import Content
@@ -92,7 +93,9 @@ class Trl(Recipe):
     def matches(self, fields: Mapping[str, Any]) -> bool:
         if {"prompt", "completion", "label"} <= fields.keys():
             return True
-        if not {"chosen", "rejected"} <= fields.keys():
+        # a table that names its queries, ties or weights says more than a prompt does
+        words = (*WORDS["query"], *WORDS["tie"], *WORDS["weight"])
+        if not {"chosen", "rejected"} <= fields.keys() or any(normalize_name(n) in words for n in fields):
             return False
         conversations = isinstance(fields["chosen"], list) and isinstance(fields["rejected"], list)
         return "prompt" in fields or conversations
