@@ -13,7 +13,7 @@ import os
 import pkgutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.machinery import PathFinder
 from typing import Any, Generic, TypeVar
 
@@ -69,6 +69,18 @@ class Registry(Generic[T]):
         """Every known class by name, sorted."""
         self._import_modules()
         return dict(sorted(self._classes.items()))
+
+    def iterate(self) -> Iterator[tuple[str, T]]:
+        """Every known class by name, each before the modules that define the next ones are imported."""
+        seen: set[str] = set()
+        while True:
+            self._import_modules(lambda: not self._classes.keys() <= seen)
+            new = [name for name in self._classes if name not in seen]
+            if not new:
+                return
+            for name in new:
+                seen.add(name)
+                yield name, self._classes[name]
 
     def get(self, name: str) -> T:
         """The class with that name or alias, or a `ParameterError` that lists the known names."""

@@ -301,14 +301,12 @@ def _read_ids(table: Any, name: str | None, what: str) -> CodedColumn:
 
 
 def _to_backend(columns: dict[str, Any], backend: FrameBackend) -> Any:
-    pa = require_module("pyarrow")
-    table = pa.table(columns)
+    table = require_module("pyarrow").table(columns)
     if backend == "pyarrow":
         return table
-    nw = require_module("narwhals.stable.v2")
     if backend not in ("pandas", "polars"):
         raise ParameterError(f"backend is {backend!r}; accepted: pyarrow, pandas, polars")
-    return nw.from_arrow(table, backend=backend).to_native()
+    return require_module("narwhals.stable.v2").from_arrow(table, backend=backend).to_native()
 
 
 def _to_arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:

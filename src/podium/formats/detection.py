@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,19 +13,28 @@ from podium.storage.files import Source
 
 __all__ = ["detect_format", "resolve_by_suffix"]
 
+_MAY_HOLD_RECORDS = re.compile(
+    rb"\s*[\[{]|PAR1|[^\n]*[,\t;|]"
+)  # JSON, Parquet, or a first line with delimiters
+
 
 def detect_format(source: Source, options: Mapping[str, Any]) -> str:
     """The name of the format of a file; an option that only tables have means that it is read as a table."""
-    known: dict[str, Format] = {name: cls() for name, cls in formats.all().items()}
     head = source.head()
     if source.encoding != "utf-8":
         head = Source(source.name, source.data).head()
     elif not head.startswith(b"PAR1"):
         head = Source(source.name, head).data if head.strip() else source.data
-    recipe = _detect_recipe(source, head, options)
-    if recipe is not None:
+    if not _MAY_HOLD_RECORDS.match(head):
+        # one sure format is enough: most files need none of the recipes, which take a while to import
+        for name, cls in formats.iterate():
+            if cls().sniff(head) >= 0.9:
+                return name
+    elif (recipe := _detect_recipe(source, head, options)) is not None:
         return recipe
-    plain = {name: f for name, f in known.items() if name not in recipes.all()}
+    plain: dict[str, Format] = {
+        name: cls() for name, cls in formats.all().items() if name not in recipes.all()
+    }
     sure = {
         name: f.sniff(head) * (1.0 if _has_suffix(source.name, f.suffixes) else 0.9)
         for name, f in plain.items()

@@ -39,7 +39,7 @@ class PrefLib(Format):
 
     def sniff(self, head: bytes) -> float:
         if head.startswith((b"# FILE NAME", b"# ALTERNATIVE NAME")):
-            return 1.0
+            return float(re.search(rb"(?m)^# DATA TYPE: ?wmd\s*$", head) is None)
         return 0.8 if _is_old_format(head) else 0.0
 
     def read(

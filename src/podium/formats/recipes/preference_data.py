@@ -223,7 +223,7 @@ class UltraFeedback(Recipe):
                 if item is None:
                     raise record.error(f"a completion has no {model}", ("name its key, ", Option("items")))
                 if value in (None, "", "N/A"):
-                    judgments.drop("completion without a score")
+                    judgments.drop("completion without score")
                     continue
                 judgments.add_rating(record, *place, item, record.parse_number(value, "score"))
         judgments.note(f"scores are those of {key}")

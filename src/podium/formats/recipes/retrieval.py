@@ -136,6 +136,8 @@ class Beir(Recipe):
         self.warn_of_omitted(preferences=content.preferences, features=content.features)
         index, judged = labels.index, np.flatnonzero(~np.isnan(labels.grades))
         grades = labels.grades[judged]
+        if any('"' in str(name) for ids in (labels.queries, index.items) for name in ids.tolist()):
+            raise InputError("an id contains a quotation mark", remedy="rename it, or write qrels")
         whole = bool((grades == np.rint(grades)).all()) and bool((np.abs(grades) < 2**53).all())
         columns: list[CellColumn] = [
             CodedColumn(index.query_of_slot[judged], encode_plain_ids(labels.queries, "query", self.name)),

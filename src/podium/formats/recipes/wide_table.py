@@ -89,8 +89,8 @@ class WideTable(Recipe):
             raise InputError("there are no lists to write", remedy="wide tables store lists")
         self.warn_of_omitted(labels=content.labels, features=content.features, comparisons=len(p.comparisons))
         experts = format_ids(p.experts, "expert", self.name)
-        if clash := [name for name in experts if name in ("query", "item")]:
-            raise InputError(f"an expert is called {clash[0]!r}", remedy="rename it, or write csv")
+        if clash := [name for name in experts if name in ("query", "item") or name != name.strip()]:
+            raise InputError(f"an expert is called {clash[0][:80]!r}", remedy="rename it, or write csv")
         cells: dict[tuple[str, str], dict[str, str]] = {}
         for query, expert, items, ranks, scores in iterate_lists(p):
             for item, value in zip(items, scores or ranks, strict=True):
