@@ -204,18 +204,15 @@ def merge_contents(contents: Sequence[Content]) -> Content:
     preferences = [c.preferences for c in contents if c.preferences is not None]
     labels = [c.labels for c in contents if c.labels is not None]
     features = [c.features for c in contents if c.features is not None]
+    seconds = [c.seconds for c in contents if c.seconds is not None]
+    experts = dict.fromkeys(e for part in seconds for e in part)
     return Content(
         Preferences.concat(preferences) if preferences else None,
         _merge_labels(labels) if labels else None,
         _merge_features(features) if features else None,
-        seconds=_merge_seconds([c.seconds for c in contents if c.seconds is not None]),
+        seconds={e: np.concatenate([s[e] for s in seconds if e in s]) for e in experts} if seconds else None,
         summary="\n".join(c.summary for c in contents if c.summary),
     )
-
-
-def _merge_seconds(parts: Sequence[Mapping[Id, F8]]) -> Mapping[Id, F8] | None:
-    experts = dict.fromkeys(e for part in parts for e in part)
-    return {e: np.concatenate([part[e] for part in parts if e in part]) for e in experts} if parts else None
 
 
 def _concat_indexes(indexes: Sequence[ItemIndex]) -> tuple[CodedColumn, CodedColumn]:

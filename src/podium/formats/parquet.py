@@ -94,20 +94,16 @@ class Parquet(TableFormat):
             assert content.labels is not None
             frame = labels_frame(content.labels, "pyarrow")
         else:
-            assert content.preferences is not None
-            _refuse_mixed_ids(content)
-            frame = (lists_frame if kind == "lists" else comparisons_frame)(content.preferences, "pyarrow")
+            p = content.preferences
+            assert p is not None
+            # a Parquet column is text or numbers: a mixture would be read back as text
+            for what, ids in (("query", p.queries), ("expert", p.experts), ("item", p.index.items)):
+                if not ids.is_text and {type(v) for v in ids.tolist()} == {str, int}:
+                    raise InputError(
+                        f"some {what} ids are numbers and some are text",
+                        remedy="use one type, or write jsonl",
+                    )
+            frame = (lists_frame if kind == "lists" else comparisons_frame)(p, "pyarrow")
         out = io.BytesIO()
         pq.write_table(frame, out)
         yield out.getvalue()
-
-
-def _refuse_mixed_ids(content: Content) -> None:
-    """Reject mixed ids: a Parquet column is text or numbers, so a mixture would be read back as text."""
-    assert content.preferences is not None
-    p = content.preferences
-    for what, ids in (("query", p.queries), ("expert", p.experts), ("item", p.index.items)):
-        if not ids.is_text and {type(v) for v in ids.tolist()} == {str, int}:
-            raise InputError(
-                f"some {what} ids are numbers and some are text", remedy="use one type, or write jsonl"
-            )
