@@ -137,9 +137,8 @@ def _find_wide(
         return None
     wide = find_wide_columns(names, {name: table[name].dtype.is_numeric() for name in names})
     if wide is not None:
-        listed = join_names(wide.experts)
-        text = f"the table: a row is an item ({wide.item}) and the columns {listed} are experts"
-        warnings.warn(f"{text}; name them, experts=[...]", PodiumWarning, stacklevel=4)
+        text = f"a row is an item ({wide.item}) and the columns {join_names(wide.experts)} are experts"
+        warnings.warn(f"the table: {text}; name them, experts=[...]", PodiumWarning, stacklevel=4)
     return wide
 
 

@@ -131,3 +131,16 @@ def test_a_cut_file_is_refused_or_read_but_never_crashes(shape, tmp_path):
         (tmp_path / f"cut_{shape.file}").write_bytes(raw[:end])
         with contextlib.suppress(InputError):
             read_quietly(tmp_path / f"cut_{shape.file}")
+
+
+def test_two_files_may_share_their_name_only_if_they_name_their_experts(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "run.json").write_text('{"q": {"a": 1.5}}')
+        (tmp_path / folder / "results.json").write_text(
+            json.dumps({"results": {"arc": {"acc,none": 0.5}}, "configs": {}, "model_name": folder})
+        )
+    runs, results = ([tmp_path / f / name for f in ("one", "two")] for name in ("run.json", "results.json"))
+    with pytest.raises(InputError, match=r"two files would both be named 'run\.json'"):
+        formats.read(runs)
+    assert formats.read(results).preferences.index.items.tolist() == ["one", "two"]

@@ -139,6 +139,10 @@ def test_tasks_of_a_group_are_not_counted_twice():
     content = read_text(None, json.dumps(record), "f.json")
     assert content.preferences.experts.tolist() == ["mmlu"]
     assert "dropped: 1 task of a group with a result" in content.summary
+    record["results"] |= {"mmlu_art": {"acc,none": 0.4}, "empty": {}}
+    record["group_subtasks"]["mmlu"].append("mmlu_art")
+    several = read_text(None, json.dumps(record), "f.json").summary
+    assert "dropped: 2 tasks of a group with a result, 1 task without a result" in several
     with pytest.raises(
         InputError, match=r"f\.json:1: the file does not name its model; name its key, items="
     ):

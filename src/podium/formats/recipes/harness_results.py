@@ -10,7 +10,7 @@ from podium.core.text import join_names
 from podium.data.ids import Id
 from podium.formats.recipes.judgments import Judgments
 from podium.formats.recipes.recipe import Recipe
-from podium.formats.recipes.records import Record, to_id
+from podium.formats.recipes.records import Record, find_value, to_id
 
 __all__ = ["LmEval"]
 
@@ -50,11 +50,11 @@ class LmEval(Recipe):
             if not isinstance(results, dict):
                 raise record.error("there are no results", "an lm-eval file has results by task")
             model = _read_model(record, items)
-            groups: Any = record.get("group_subtasks") or {}
+            groups, higher = (record.get(key) for key in ("group_subtasks", "higher_is_better"))
             covered = {
                 task
-                for group, tasks in groups.items()
-                if _find_metrics(results.get(group))
+                for group, tasks in (groups.items() if isinstance(groups, dict) else ())
+                if _find_metrics(results.get(group)) and isinstance(tasks, list)
                 for task in tasks
                 if task != group
             }
@@ -70,8 +70,8 @@ class LmEval(Recipe):
                     judgments.drop("task without such a metric" if metrics else "task without a result")
                 else:
                     value = record.parse_number(result[chosen[0]], f"value of {chosen[0]} in {task}")
-                    higher = record.get("higher_is_better") or {}
-                    falls = (higher.get(task) or {}).get(chosen[0].partition(",")[0]) is False
+                    better_up = higher.get(task) if isinstance(higher, dict) else None
+                    falls = find_value(better_up, chosen[0].partition(",")[0]) is False
                     judgments.add_rating(record, "all", task, model, -value if falls else value)
                     others += (
                         [m for m in metrics if m != chosen[0] and m not in others] if metric is None else []

@@ -4,6 +4,7 @@ dropped.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -26,11 +27,11 @@ Place = tuple[str, int | None]  # file and line
 
 
 class Judgments:
-    """What a recipe reads. `expert` is the name for judgments of which the file does not say whose they are."""
+    """What a recipe reads."""
 
     def __init__(self, recipe: str) -> None:
         self.recipe = recipe
-        self.expert: Id = recipe
+        self._file: tuple[str, bool] = ("", False)  # the name of the file, and whether an expert has it
         # rows begin with their place in a file, not with the record: that may hold conversations
         self._votes: list[tuple[Place, Id, Id, Id, Id, bool, float, int]] = []
         self._rankings: list[tuple[Place, Id, Id, Id, float]] = []
@@ -38,6 +39,21 @@ class Judgments:
         self._labels: list[tuple[Place, Id, Id, float]] = []
         self._dropped: Counter[str] = Counter()
         self._notes: dict[str, list[int]] = {}
+
+    @property
+    def expert(self) -> Id:
+        """The name of the file, for judgments of which it does not say whose they are."""
+        self._file = (self._file[0], True)
+        return self._file[0]
+
+    def begin_file(self, name: str) -> None:
+        """Set the name of the file."""
+        self._file = (name, False)
+
+    @property
+    def has_expert_of_file(self) -> bool:
+        """Whether an expert is named after the file."""
+        return self._file[1]
 
     def add_vote(
         self,
@@ -78,7 +94,7 @@ class Judgments:
         self._labels.append((record.origin, query, item, grade))
 
     def drop(self, reason: str, count: int = 1) -> None:
-        """Count something that is not used; the reason is a noun in the singular, after its attributes."""
+        """Count something that is not used; the reason is a noun in the singular, such as "task without answer"."""
         self._dropped[reason] += count
 
     def note(self, text: str) -> None:
@@ -167,5 +183,8 @@ class Judgments:
         return "; ".join([f"{self.recipe}: {', '.join(words)}{self._describe_dropped()}", *notes])
 
     def _describe_dropped(self) -> str:
-        dropped = [format_count(count, reason) for reason, count in self._dropped.items()]
+        dropped = []
+        for reason, count in self._dropped.items():
+            noun, preposition, rest = re.split(r"( without | of |$)", reason, maxsplit=1)
+            dropped.append(f"{format_count(count, noun)}{preposition}{rest}")
         return f"; dropped: {', '.join(dropped)}" if dropped else ""

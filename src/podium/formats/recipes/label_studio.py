@@ -126,9 +126,8 @@ class _Reading:
         usable = [v for v in values if isinstance(v[2], dict) and any(kind in v[2] for kind in _KINDS)]
         if self.question is not None:
             usable = [v for v in usable if v[0] == self.question]
-        self.judgments.drop("result of another kind", len(values) - len(usable)) if len(values) > len(
-            usable
-        ) else None
+        if len(values) > len(usable):
+            self.judgments.drop("result of another kind", len(values) - len(usable))
         names = list(dict.fromkeys(name for name, _, _ in usable))
         targets = [str(to) for _, to, _ in usable]
         if len(names) > 1 and len(set(targets)) < len(targets):

@@ -14,7 +14,7 @@ from podium.data.ids import Id
 from podium.formats.base import Content, Format
 from podium.formats.recipes.judgments import Judgments
 from podium.formats.recipes.records import Record, find_value, iterate_records
-from podium.storage.files import Source, derive_expert_names
+from podium.storage.files import Source, derive_expert_names, refuse_same_names
 
 __all__ = ["Recipe", "find_pair", "find_query_key", "parse_grades", "split_keys"]
 
@@ -66,9 +66,14 @@ class Recipe(Format):
         **options: Any,
     ) -> Content:
         judgments = Judgments(self.name)
+        unnamed = []
         for source, name in zip(sources, derive_expert_names(sources), strict=True):
-            judgments.expert = name
+            judgments.begin_file(name)
             self.read_records(iterate_records(source), judgments, **options)
+            if judgments.has_expert_of_file:
+                unnamed.append((name, source))
+        if unnamed:
+            refuse_same_names(*zip(*unnamed, strict=True))
         names = ", ".join(source.name for source in sources)
         return judgments.build(unlisted or self.unlisted, duplicates, names)
 

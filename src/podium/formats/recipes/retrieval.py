@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -158,7 +159,7 @@ class MsMarco(Format):
 
     def sniff(self, head: bytes) -> float:
         lines = [line.split() for line in head.split(b"\n")[:200] if line.strip()]
-        if not lines or not all(len(line) == 3 and line[2].isdigit() for line in lines):
+        if not lines or not all(len(line) == 3 and re.fullmatch(rb"[0-9]{1,9}", line[2]) for line in lines):
             return 0.0
         ranks: dict[bytes, int] = {}
         for query, _, rank in lines:
@@ -172,7 +173,7 @@ class MsMarco(Format):
         for source, name in zip(sources, derive_distinct_names(sources), strict=True):
             for line, text in source.iterate_lines():
                 cells = text.decode().split()
-                if len(cells) != 3 or not cells[2].isdecimal() or not 1 <= int(cells[2]) < 2**31:
+                if len(cells) != 3 or not re.fullmatch("[0-9]{1,9}", cells[2]) or int(cells[2]) < 1:
                     raise source.error(f"{text[:60].decode(errors='replace')!r} is no line of an MS MARCO run", line,
                                        "a line holds query, item and rank, 1 for the first")  # fmt: skip
                 rows.append(((source.name, line), cells[0], name, cells[1], int(cells[2])))
