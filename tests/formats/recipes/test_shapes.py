@@ -13,7 +13,7 @@ from file_shapes import MORE_SHAPES, SHAPES
 from podium import formats
 from podium.core.errors import InputError, PodiumWarning
 from podium.core.registry import recipes
-from podium.formats.recipes.records import find_first_record
+from podium.formats.recipes.records import find_first_record, iterate_records
 from podium.storage.files import open_source
 
 EVERY = [*SHAPES, *MORE_SHAPES]
@@ -131,6 +131,24 @@ def test_a_cut_file_is_refused_or_read_but_never_crashes(shape, tmp_path):
         (tmp_path / f"cut_{shape.file}").write_bytes(raw[:end])
         with contextlib.suppress(InputError):
             read_quietly(tmp_path / f"cut_{shape.file}")
+
+
+@pytest.mark.parametrize(
+    "shape", [s for s in EVERY if s.format in recipes.all() and s.file.endswith(("jsonl", "csv", "tsv"))],
+    ids=lambda shape: shape.title,
+)  # fmt: skip
+def test_parquet_says_the_same(shape, tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    source = open_source(shape.write(tmp_path))
+    records = [dict(record.fields) for record in iterate_records(source)]
+    if shape.format == "wide":
+        records = [{k: v if k == "model" else float(v) if v else None for k, v in r.items()} for r in records]
+    path = tmp_path / f"{source.stem}.parquet"
+    pq.write_table(pa.Table.from_pylist(records), path)
+    one, other = read_quietly(shape.write(tmp_path)), read_quietly(path)
+    assert formats.sniff(path) == shape.format
+    assert other.preferences == one.preferences
+    assert other.summary == one.summary
 
 
 def test_two_files_may_share_their_name_only_if_they_name_their_experts(tmp_path):

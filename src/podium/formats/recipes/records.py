@@ -160,7 +160,7 @@ def _read_document(source: Source) -> dict[str, Any]:
 
 
 class FirstRecord(NamedTuple):
-    """The first record of a file, perhaps cut, and whether a table contains it."""
+    """The first record of a file, perhaps cut, and whether a table contains it; of Parquet, one that might be."""
 
     fields: Mapping[str, Any]
     is_table: bool
@@ -172,10 +172,10 @@ def find_first_record(source: Source, head: bytes) -> FirstRecord | None:
         if not is_installed("pyarrow"):
             return None
         try:
-            rows = next(open_parquet(source).iter_batches(1, use_threads=False)).to_pylist()
-        except (InputError, StopIteration, ValueError, OSError):  # the reader says why
+            schema = open_parquet(source).schema_arrow
+            return FirstRecord({field.name: _make_example(field.type) for field in schema}, True)
+        except (InputError, ValueError):  # the reader says why
             return None
-        return FirstRecord(rows[0], True) if rows else None
     text = head.lstrip()
     if text[:1] in (b"{", b"["):
         fields = _decode_beginning(text)
@@ -187,6 +187,18 @@ def find_first_record(source: Source, head: bytes) -> FirstRecord | None:
     except InputError:
         return None
     return FirstRecord({name: cells[0] for name, cells in table.columns.items()}, True)
+
+
+def _make_example(kind: Any) -> Any:
+    """A value of an Arrow type: no column is read, because it may hold conversations."""
+    types = require_module("pyarrow").types
+    if types.is_struct(kind):
+        return {field.name: _make_example(field.type) for field in kind}
+    if types.is_list(kind) or types.is_large_list(kind):
+        return [_make_example(kind.value_type)]
+    if types.is_integer(kind):
+        return 1
+    return 0.5 if types.is_floating(kind) or types.is_decimal(kind) else "text"
 
 
 def _cut_rows(text: bytes) -> bytes:
