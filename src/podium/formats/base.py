@@ -204,11 +204,15 @@ def merge_contents(contents: Sequence[Content]) -> Content:
     preferences = [c.preferences for c in contents if c.preferences is not None]
     labels = [c.labels for c in contents if c.labels is not None]
     features = [c.features for c in contents if c.features is not None]
+    merged = labels[0] if labels else None
+    if len(labels) > 1:
+        grades = np.concatenate([part.grades for part in labels])
+        merged = Labels.from_rows(*_concat_indexes([part.index for part in labels]), grades)
     seconds = [c.seconds for c in contents if c.seconds is not None]
     experts = dict.fromkeys(e for part in seconds for e in part)
     return Content(
         Preferences.concat(preferences) if preferences else None,
-        _merge_labels(labels) if labels else None,
+        merged,
         _merge_features(features) if features else None,
         seconds={e: np.concatenate([s[e] for s in seconds if e in s]) for e in experts} if seconds else None,
         summary="\n".join(c.summary for c in contents if c.summary),
@@ -219,16 +223,6 @@ def _concat_indexes(indexes: Sequence[ItemIndex]) -> tuple[CodedColumn, CodedCol
     """The (query, item) pairs of several indexes as two columns."""
     query = CodedColumn.concat([CodedColumn(i.query_of_slot, i.queries) for i in indexes], "query")
     return query, CodedColumn.concat([CodedColumn(np.arange(len(i.items)), i.items) for i in indexes], "item")
-
-
-def _merge_labels(parts: Sequence[Labels]) -> Labels:
-    return (
-        parts[0]
-        if len(parts) == 1
-        else Labels.from_rows(
-            *_concat_indexes([p.index for p in parts]), np.concatenate([p.grades for p in parts])
-        )
-    )
 
 
 def _merge_features(parts: Sequence[Features]) -> Features:

@@ -53,7 +53,10 @@ class Argilla(Recipe):
             nested = isinstance(record.get("fields"), dict)
             answers = _read_nested(record) if nested else _read_flat(record)
             texts = record.get("fields") if nested else record.fields
-            data = [f"fields.{name}" for name in texts] if nested else _list_field_names(record.fields)
+            if nested:
+                data = [f"fields.{name}" for name in texts]
+            else:  # names without a dot that are not those of the record itself
+                data = [n for n in texts if "." not in n and n not in ("id", "status", "_server_id")]
             suggested = (
                 record.get("suggestions") if nested else [n for n in texts if n.endswith(".suggestion")]
             )
@@ -72,11 +75,6 @@ class Argilla(Recipe):
                     user = to_id(answer.user)
                     who = judgments.expert if user is None else user
                     _add_answer(record, judgments, answer.value, who, query, split_keys(items), data)
-
-
-def _list_field_names(fields: Mapping[str, Any]) -> list[str]:
-    """The fields of a flat record: names without a dot that are not its own."""
-    return [name for name in fields if "." not in name and name not in ("id", "status", "_server_id")]
 
 
 def _read_nested(record: Record) -> dict[str, list[_Answer]]:

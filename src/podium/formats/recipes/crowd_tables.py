@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from podium.core.errors import InputError, Option
+from podium.core.errors import Option
 from podium.core.text import join_names
 from podium.data.ids import Id
 from podium.data.vote_outcomes import SIDES, Side
@@ -79,7 +79,9 @@ class CrowdRecipe(Recipe):
             if not candidates and key is not None:  # the only column of the task is the item
                 candidates, key = (key,), None
             if len(candidates) != 1:
-                raise self._error(record, task)
+                remedy = ("name one column, or two for a vote, ", Option("items", ",".join(task[:2])))
+                problem = f"cannot tell which columns are items among {join_names(task, 12)}"
+                raise record.error(problem, remedy)
             judgments.note(f"items are {candidates[0]}, the answer is {column}")
             grade = parse_grade(record, record.get(column), numbers, "answer")
             place = self._read_query(record, query, key, judgments), who
@@ -101,10 +103,6 @@ class CrowdRecipe(Recipe):
             )
             raise record.error(problem, ("choose one, ", Option("answer", *names[:3])))
         return names[0]
-
-    def _error(self, record: Record, task: list[str]) -> InputError:
-        remedy = ("name one column, or two for a vote, ", Option("items", ",".join(task[:2])))
-        return record.error(f"cannot tell which columns are items among {join_names(task, 12)}", remedy)
 
 
 def _decode_side(

@@ -116,7 +116,10 @@ class Judgments:
             for part in (self._build_votes(), *self._build_lists(unlisted, duplicates))
             if part is not None
         ]
-        labels = self._build_labels()
+        labels = None
+        if self._labels:
+            places, query, item, grade = zip(*self._labels, strict=True)
+            labels = Labels.from_rows(query, item, np.array(grade), origin=lambda row: places[row])
         if not parts and labels is None:
             raise InputError(
                 f"no judgment could be read as {self.recipe}{self._describe_dropped()}",
@@ -150,12 +153,6 @@ class Judgments:
                     )
                 )
         return lists
-
-    def _build_labels(self) -> Labels | None:
-        if not self._labels:
-            return None
-        places, query, item, grade = zip(*self._labels, strict=True)
-        return Labels.from_rows(query, item, np.array(grade), origin=lambda row: places[row])
 
     def _summarize(self) -> str:
         judged = [*self._votes, *self._rankings, *self._ratings]

@@ -116,7 +116,8 @@ class Trl(Recipe):
             who = read_expert(record, expert, ("annotator", "annotator_id", "judge", "labeler"), judgments)
             if "completion" in record.fields:
                 prompt = read_query(record, query, "prompt")
-                score = record.parse_number(_to_number(record.get("label")), "label")
+                label = str(record.get("label")).lower()
+                score = record.parse_number({"true": 1, "false": 0}.get(label, record.get("label")), "label")
                 judgments.add_rating(record, prompt, who, record.read_id("completion", "item"), score)
                 continue
             keys = split_keys(items, 2) or ("chosen", "rejected")
@@ -165,12 +166,6 @@ class Trl(Recipe):
             + b"\n"
             for k in kept
         )
-
-
-def _to_number(label: Any) -> Any:
-    """True and false, also as words, as 1 and 0."""
-    words = {"true": 1, "false": 0}
-    return int(label) if isinstance(label, bool) else words.get(str(label).lower(), label)
 
 
 def _find_shared_messages(record: Record, chosen: Any, rejected: Any) -> Id:

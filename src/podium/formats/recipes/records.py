@@ -127,7 +127,13 @@ def iterate_records(source: Source) -> Iterator[Record]:
                 fields = texts.decode(number, text)
             yield Record(source, None if array else number, number if array else None, fields)
     elif start[:1] == b"{":
-        yield Record(source, None, None, _read_document(source))
+        try:
+            document = json.loads(source.data, parse_constant=float)
+        except (ValueError, RecursionError) as error:
+            remedy = "write one JSON document, or one per line"
+            raise source.error(f"this is not JSON: {error}", None, remedy) from None
+        refuse_surrogates_in(document, source.data, lambda text, remedy: source.error(text, None, remedy))
+        yield Record(source, None, None, document)
     else:
         table = Csv().read_table(source, None, None, frozenset())
         for row, line in enumerate(table.lines):
@@ -143,17 +149,6 @@ def _is_document(start: bytes) -> bool:
         return not isinstance(json.loads(first), dict)
     except (ValueError, RecursionError):
         return True
-
-
-def _read_document(source: Source) -> dict[str, Any]:
-    try:
-        document: dict[str, Any] = json.loads(source.data, parse_constant=float)
-    except (ValueError, RecursionError) as error:
-        raise source.error(
-            f"this is not JSON: {error}", None, "write one JSON document, or one per line"
-        ) from None
-    refuse_surrogates_in(document, source.data, lambda problem, remedy: source.error(problem, None, remedy))
-    return document
 
 
 # -- detection ---------------------------------------------------------------------------------------------
