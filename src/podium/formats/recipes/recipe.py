@@ -88,7 +88,7 @@ class Recipe(Format):
 
 def warn_of_guess(record: Record, *parts: str | Option) -> None:
     """Warn of an assumption that changes the answer and that an option can change."""
-    warnings.warn(PodiumWarning(f"{record.source.name}: ", *parts), stacklevel=2)
+    warnings.warn(PodiumWarning(f"{record.source.name}: ", *parts), stacklevel=5)
 
 
 def read_expert(record: Record, key: str | None, defaults: Iterable[str], judgments: Judgments) -> Id:

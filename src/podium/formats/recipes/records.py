@@ -94,14 +94,16 @@ def to_id(value: Any) -> Id | None:
     None for nothing.
 
 
-    >>> to_id("a"), to_id(3), to_id([{"role": "user"}]), to_id("")
-    ('a', 3, '[{"role": "user"}]', None)
+    >>> to_id("a"), to_id(3), to_id([{"role": "user"}]), to_id(""), to_id(float("nan"))
+    ('a', 3, '[{"role": "user"}]', None, None)
     """
     if isinstance(value, str):
         return value or None
     if type(value) is int:
         return value
-    return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+    if value is None or value != value:  # NaN stands for a missing value
+        return None
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def iterate_records(source: Source) -> Iterator[Record]:
