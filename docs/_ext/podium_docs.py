@@ -322,11 +322,11 @@ class Shapes(Written):
                 ),
                 shape.rule,
                 "yes" if shape.format in writable else "",
-                "the tool itself" if shape.is_real else "the documented shape",
+                shape.written_by if shape.is_real else "hand, in the documented shape",
             )
             for shape in (*shapes.SHAPES, *shapes.MORE_SHAPES)
         ]
-        yield from table(("file", "format", "read as", "rule", "written", "tested on a file of"), rows)
+        yield from table(("file", "format", "read as", "rule", "written", "test file written by"), rows)
 
 
 class Commands(Written):

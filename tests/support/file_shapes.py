@@ -1,7 +1,8 @@
 """The 30 file shapes of annotation, evaluation and retrieval tools, a small file of each, and what it says.
 
-A file under `tests/formats/recipes/files` was written by the tool itself (its README names the versions); a text
-in this module has the documented shape. The table of `docs/reading-files.md` is printed from this list.
+A file under `tests/formats/recipes/files` was written by the tool itself (its README names the versions), but for the
+two of crowd-kit, which reads tables and writes none; a text in this module has the documented shape. The
+table of `docs/reading-files.md` is printed from this list.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Shape:
     summary: tuple[str, ...] = ()  # words that the summary contains
     options: dict[str, Any] = field(default_factory=dict)  # empty: read as it is
     rule: str = ""  # how judgments become votes, for the table
+    written_by: str = "the tool itself"  # who wrote a file under `files/`
 
     @property
     def is_real(self) -> bool:
@@ -100,12 +102,14 @@ SHAPES = [
     ),
     Shape(
         "crowd-kit pairwise", "crowdkit_pairs.csv", "crowd-kit",
+        written_by="pandas, read by the tool",
         votes=[("all", "w1", "a", "b", 1.0), ("all", "w1", "b", "c", 1.0), ("all", "w2", "b", "a", 1.0),
                ("all", "w2", "a", "c", 1.0), ("all", "w3", "c", "b", 1.0)],
         summary=("3 experts", "5 votes"),
     ),
     Shape(
         "crowd-kit labels", "crowdkit_labels.csv", "crowd-kit",
+        written_by="pandas, read by the tool",
         ratings=[("all", "w1", "t1", 1), ("all", "w2", "t1", 1), ("all", "w1", "t2", 0), ("all", "w3", "t2", 1),
                  ("all", "w2", "t3", 0)],
         summary=("5 ratings",), rule="the label is a rating of the task; `grades` gives categories their numbers",
