@@ -6,6 +6,7 @@
     {podium-engine} NAME      the methods of a search engine: how each differs, its parameters, an example
     {podium-dialects}         the methods of all search engines side by side
     {podium-metrics}          all metrics       {podium-formats}   all file formats
+    {podium-shapes}           the files of other tools, with those of the tests that read them
     {podium-commands}         the help of every verb of the command line
     {podium-names}            the names that `import podium` gives
     {podium-packages} NAME    the API of all packages below a package
@@ -17,9 +18,12 @@ Each writes Markdown, which is then read like the rest of the page.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -298,6 +302,34 @@ class Formats(Written):
         yield from table(("format", "what it holds", "suffixes", "options to read", "to write"), rows)
 
 
+class Shapes(Written):
+    """The files of other tools, from the list that the tests read."""
+
+    def lines(self) -> Iterator[str]:
+        path = Path(__file__).parents[2] / "tests" / "support" / "file_shapes.py"
+        spec = importlib.util.spec_from_file_location("file_shapes", path)
+        assert spec is not None
+        assert spec.loader is not None
+        shapes = importlib.util.module_from_spec(spec)
+        sys.modules["file_shapes"] = shapes  # dataclasses look their module up
+        spec.loader.exec_module(shapes)
+        writable = {name for name, cls in registry.formats.all().items() if cls.holds}
+        rows = [
+            (
+                shape.title,
+                f"`{shape.format}`",
+                ", ".join(
+                    part for part in ("votes", "rankings", "ratings", "labels") if getattr(shape, part)
+                ),
+                shape.rule,
+                "yes" if shape.format in writable else "",
+                shape.written_by if shape.is_real else "hand, in the documented shape",
+            )
+            for shape in (*shapes.SHAPES, *shapes.MORE_SHAPES)
+        ]
+        yield from table(("file", "format", "read as", "rule", "written", "test file written by"), rows)
+
+
 class Commands(Written):
     """What `podium VERB --help` prints, for every verb."""
 
@@ -379,6 +411,7 @@ DIRECTIVES: Mapping[str, type[Written]] = {
     "podium-dialects": Dialects,
     "podium-metrics": Metrics,
     "podium-formats": Formats,
+    "podium-shapes": Shapes,
     "podium-commands": Commands,
     "podium-names": Names,
     "podium-packages": Packages,

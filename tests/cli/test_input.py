@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
+from click.testing import CliRunner
 
 from podium import formats
+from podium.cli import program
 from podium.cli.input import Input, parse_assignments, resolve_id
 from podium.core.errors import ParameterError
 from podium.methods.base import make
@@ -60,3 +63,31 @@ def test_an_id_may_be_a_number():
     assert resolve_id("7", [7, "7"], "query") == "7"
     with pytest.raises(ParameterError, match="there is no query 'y'; there are 7, x"):
         resolve_id("y", [7, "x"], "query")
+
+
+def test_what_a_recipe_read_is_printed_beside_the_answer(tmp_path):
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(
+        '{"prompt": "p", "chosen": "a", "rejected": "b"}\n{"prompt": "q", "chosen": "c", "rejected": "d"}\n'
+    )
+    done = CliRunner().invoke(program, ["fuse", str(pairs), "-m", "majority", "--json"])
+    assert done.exit_code == 0, done.output
+    assert done.stderr == "trl: 2 queries, 4 items, 1 expert, 2 votes, 0 ties; every prompt is a query\n"
+    assert "trl" not in done.stdout
+    words = ["leaderboard", str(pairs), "-f", "trl", "-O", "query=none"]
+    assert "all prompts are one query" in CliRunner().invoke(program, words).stderr
+
+
+def test_arena_votes_survive_convert_and_back(tmp_path):
+    """A vote that conversations surround is the same vote in every table format."""
+    arena, lines = tmp_path / "arena.json", []
+    for k, winner in enumerate(("model_a", "model_b", "tie", "tie (bothbad)")):
+        talk = [{"role": "user", "content": "hi, " * 50}]
+        lines.append({"question_id": str(k), "model_a": "x", "model_b": f"y{k % 2}", "winner": winner, "judge": f"u{k}",
+                      "conversation_a": talk, "conversation_b": talk, "turn": 1})  # fmt: skip
+    arena.write_text(json.dumps(lines))
+    expected = formats.read(arena).preferences
+    for suffix in ("csv", "jsonl", "parquet"):
+        done = CliRunner().invoke(program, ["convert", str(arena), "-o", str(tmp_path / f"out.{suffix}")])
+        assert done.exit_code == 0, done.output
+        assert formats.read(tmp_path / f"out.{suffix}").preferences == expected

@@ -26,13 +26,20 @@ def test_the_format_of_the_output_is_asked_for_by_its_option(files):
     runs = (files / "bm25.run", files / "dense.run")
     said = run("fuse", *runs, "-o", files / "x.foo").stderr
     named = said.rpartition("give --to NAME, one of ")[2].strip().split(", ")
-    assert named == ["csv", "jsonl", "letor", "parquet", "preflib", "trec"]
+    assert named == [
+        "abif", "blt", "csv", "jsonl", "letor", "msmarco", "parquet", "preflib", "ranx", "trec", "wide",
+    ]  # fmt: skip
     for name in named:
-        if name not in ("letor", "preflib"):  # they warn of labels that are not there, and take one query
+        if name not in (
+            "abif",
+            "blt",
+            "letor",
+            "preflib",
+        ):  # they warn of labels that are not there, and take one query
             done = run("fuse", *runs, "-o", files / f"x.{name}", "--to", name)
             assert done.exit_code == 0, done.output
     said = run("convert", files / "qrels.txt", "-o", files / "x.foo").stderr
-    assert "give --to NAME, one of csv, jsonl, parquet, qrels\n" in said
+    assert "give --to NAME, one of beir, csv, jsonl, parquet, qrels, ranx-qrels\n" in said
 
 
 def test_the_format_of_the_input_has_its_own_option(tmp_path):

@@ -207,6 +207,9 @@ def test_ignored_columns_that_could_change_the_answer_are_named(tmp_path, more, 
         given = {role: name or "" for role, name in asked.items()}
         return formats.read(tmp_path / f"t.{where}", **given).preferences
 
+    if where != "frame" and "prompt" in more and "topic" not in more:  # TRL data: every prompt is a query
+        assert len(read()) == len(set(more["prompt"]))
+        return
     if words is None:
         assert len(read().comparisons) == 3  # a warning would be an error here
         return
@@ -223,3 +226,77 @@ def test_lists_with_weights_per_row_are_not_read_in_silence():
     with pytest.warns(PodiumWarning, match="not used: 'weight'; weights apply to experts"):
         assert Preferences.from_frame(weighted) == Preferences.from_frame(frame)
     assert Preferences.from_frame(weighted, weight=None) == Preferences.from_frame(frame)
+
+
+class OnlyAStream:
+    """An object that has the Arrow PyCapsule protocol and nothing else."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+ARENA = pa.table({"model_a": ["x", "x"], "model_b": ["y", "z"], "winner": ["model_b", "tie"]})
+
+
+@pytest.mark.parametrize(
+    "maker", [OnlyAStream, pa.Table.to_reader, lambda t: t.to_batches()[0], pl.DataFrame]
+)
+def test_anything_with_an_arrow_stream_is_a_frame(maker):
+    expected = Preferences.from_comparisons(
+        ["query"] * 2, ["expert"] * 2, ["y", "x"], ["x", "z"], tie=[False, True]
+    )
+    assert Preferences.from_frame(maker(ARENA)) == expected
+
+
+def test_duckdb_relations_are_frames():
+    duckdb = pytest.importorskip("duckdb")
+    arena = ARENA  # noqa: F841 (named in the query)
+    relation = duckdb.sql("select * from arena")
+    assert Preferences.from_frame(relation) == Preferences.from_frame(ARENA)
+    assert Preferences.from_frame(relation.arrow()) == Preferences.from_frame(ARENA)
+
+
+def test_a_consensus_is_an_arrow_stream():
+    from podium import ReciprocalRankFusion
+
+    result = ReciprocalRankFusion().aggregate(
+        Preferences.from_lists({"q": {"e": ["a", "b"], "f": ["b", "c"]}})
+    )
+    assert pa.table(result).equals(result.to_frame())
+    assert pl.DataFrame(result).rows() == [tuple(row.values()) for row in result.to_frame().to_pylist()]
+    assert pa.schema(result) == result.to_frame().schema
+
+
+def test_lists_in_cells():
+    expected = Preferences.from_lists({"q1": {"e": ["a", "b"]}, "q2": {"e": ["c"]}})
+    columns = {"query": ["q1", "q2"], "expert": ["e", "e"], "items": [["a", "b"], ["c"]]}
+    assert Preferences.from_frame(pa.table(columns)) == expected
+    assert Preferences.from_frame(pl.DataFrame(columns)) == expected
+    assert Preferences.from_frame(pd.DataFrame(columns)) == expected
+    scored = Preferences.from_frame(pa.table({**columns, "scores": [[2.0, 3.0], [1.0]]}))
+    assert scored == Preferences.from_lists({"q1": {"e": {"a": 2.0, "b": 3.0}}, "q2": {"e": {"c": 1.0}}})
+    with pytest.raises(InputError, match="row 2: scores does not match the 1 items"):
+        Preferences.from_frame(pa.table({**columns, "scores": [[2.0, 3.0], [1.0, 2.0]]}))
+    with pytest.raises(InputError, match="row 1: the items are 'a'"):
+        Preferences.from_frame(pa.table({**columns, "items": ["a", "c"]}))
+
+
+@pytest.mark.parametrize("maker", [pa.table, pl.DataFrame, pd.DataFrame])
+def test_wide_tables(maker):
+    table = maker({"model": ["x", "y"], "mmlu": [0.7, 0.6], "arc": [None, 0.9]})
+    expected = Preferences.from_lists({"query": {"mmlu": {"x": 0.7, "y": 0.6}, "arc": {"y": 0.9}}})
+    with pytest.warns(
+        PodiumWarning, match=r"a row is an item \(model\) and the columns mmlu, arc are experts"
+    ):
+        assert Preferences.from_frame(table) == expected
+    assert Preferences.from_frame(table, experts=["mmlu", "arc"]) == expected
+    ranks = maker({"query": ["q", "q"], "model": ["x", "y"], "e": [1, 2], "f": [2, 1]})
+    with pytest.raises(InputError, match="ranks or scores"):
+        Preferences.from_frame(ranks, experts=["e", "f"])
+    by_rank = Preferences.from_lists({"q": {"e": ["x", "y"], "f": ["y", "x"]}})
+    assert Preferences.from_frame(ranks, experts=["e", "f"], values="ranks") == by_rank
+    with pytest.raises(InputError, match="no column 'g'"):
+        Preferences.from_frame(ranks, experts=["e", "g"])

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from file_shapes import FILES, MORE_SHAPES, SHAPES
 from podium import Preferences, formats
 from podium.core.errors import InputError
 from podium.core.registry import formats as registry
 from podium.formats.jsonl import JsonLines
 from podium.storage.files import Source
 from podium.testing.mutations import find_failure, mutated_file, sample_files
+
+OF_OTHER_TOOLS = [
+    (Path(s.file).suffix, s.text.encode() if s.text else (FILES / s.file).read_bytes())
+    for s in (*SHAPES, *MORE_SHAPES)
+]
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -24,9 +31,16 @@ def test_damaged_files_end_in_words(tmp_path, part):
         assert failure is None, f"case {number} of seed 23: {failure}"
 
 
+@pytest.mark.parametrize("part", range(4))
+def test_damaged_files_of_other_tools_end_in_words(tmp_path, part):
+    for number in range(part * 400, part * 400 + 400):
+        failure = find_failure(mutated_file(29, number, OF_OTHER_TOOLS), tmp_path)
+        assert failure is None, f"case {number} of seed 29: {failure}"
+
+
 def test_the_files_that_are_damaged_are_sound_and_of_every_format(tmp_path):
     found = set()
-    for k, (suffix, raw) in enumerate(sample_files()):
+    for k, (suffix, raw) in enumerate((*sample_files(), *OF_OTHER_TOOLS)):
         (tmp_path / f"{k}{suffix}").write_bytes(raw)
         found.add(formats.sniff(tmp_path / f"{k}{suffix}"))
     assert found == set(registry.all())

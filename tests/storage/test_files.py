@@ -31,7 +31,7 @@ P = Preferences.from_lists({"q": {"e": {"a": 3.0, "b": 1.0}}}, unlisted="below")
         (b"PK\x03\x04\n", "a zip archive"),
         (b"\x1f\x8bnonsense", "the gzip data are damaged"),
         (b"PAR1 broken", "not a Parquet file"),
-        (b"no known format\n", "give format=, one of counts, csv, jsonl"),
+        (b"no known format\n", "give format=, one of abif, blt, counts, csv, jsonl"),
         (b"\x89PNG\r\n\x1a\n\0\0", "binary file"),
     ],
 )

@@ -83,7 +83,10 @@ class Input:
             return content
         if not self.files:
             raise click.UsageError("no input file; give at least one, or - for standard input")
-        return formats.read(list(self.files), self.format, **self.reading)
+        content = formats.read(list(self.files), self.format, **self.reading)
+        if content.summary:
+            click.echo(content.summary, err=True)
+        return content
 
     @property
     def preferences(self) -> Preferences:
@@ -110,7 +113,10 @@ class Input:
 
         if self.qrels is None:
             return self.content.labels
-        labels = formats.read(self.qrels).labels
+        content = formats.read(self.qrels)
+        labels = content.labels
+        if content.summary:
+            click.echo(content.summary, err=True)
         if labels is None:
             raise ParameterError(
                 f"{self.qrels} contains no judgements; give a qrels file, or a table with a grade column"
@@ -131,7 +137,11 @@ class Input:
         """
         from podium import formats
 
-        names = [self.format] if self.format else [formats.sniff(p) for p in self.files if p != "-"]
+        names = (
+            [self.format]
+            if self.format
+            else [formats.sniff(p, kind="features") for p in self.files if p != "-"]
+        )
         able = all("kind" in registry.formats.get(name)().options("read") for name in names)
         if able and not any(o.startswith("kind=") for o in self.options):
             content = dataclasses.replace(self, options=(*self.options, "kind=features")).content

@@ -13,7 +13,7 @@ import os
 import pkgutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.machinery import PathFinder
 from typing import Any, Generic, TypeVar
 
@@ -67,6 +67,18 @@ class Registry(Generic[T]):
         """Every known class by name, sorted."""
         self._import_modules()
         return dict(sorted(self._classes.items()))
+
+    def iterate(self) -> Iterator[tuple[str, T]]:
+        """Every known class by name, each before the modules that define the next ones are imported."""
+        seen: set[str] = set()
+        while True:
+            self._import_modules(lambda: not self._classes.keys() <= seen)
+            new = [name for name in self._classes if name not in seen]
+            if not new:
+                return
+            for name in new:
+                seen.add(name)
+                yield name, self._classes[name]
 
     def get(self, name: str) -> T:
         """The class with that name or alias, or a `ParameterError` that lists the known names."""
@@ -153,3 +165,5 @@ learners: Registry[Any] = Registry("learner", "podium.methods", within=models)
 engines: Registry[Any] = Registry("engine", "podium.methods.dialects")
 metrics: Registry[Any] = Registry("metric", "podium.metrics")
 formats: Registry[Any] = Registry("format", "podium.formats")
+# formats of particular tools, detected by the keys of their records
+recipes: Registry[Any] = Registry("recipe", "podium.formats.recipes", within=formats)

@@ -170,6 +170,14 @@ class Consensus:
 
         return consensus_frame(self, backend, top)
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows of `to_frame` through the Arrow PyCapsule protocol: `pl.DataFrame(consensus)`, DuckDB, pyarrow."""
+        return self.to_frame().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of these rows."""
+        return self.to_frame(top=1).schema.__arrow_c_schema__()
+
     def _repr_html_(self) -> str:
         from podium.data.notebook_html import render_consensus
 

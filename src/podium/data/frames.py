@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from podium.core.errors import InputError, MessageText, ParameterError
+from podium.core.errors import InputError, MessageText, ParameterError, PodiumWarning
 from podium.core.optional import require_module
 from podium.core.params import suggest_names
+from podium.core.text import join_names
 from podium.data.building.validate import Duplicates, check_numbers, check_tie_marks, row_origin
 from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, WORDS, assign_roles, normalize_name
 from podium.data.ids import LAST_INTEGER, CodedColumn, Id, Ids, code_ids
@@ -25,6 +27,14 @@ from podium.data.vote_outcomes import (
     decode_outcomes,
     parse_winner_codes,
     refuse_sides_as_items,
+)
+from podium.data.wide_tables import (
+    LIST_CELL_ROLES,
+    CellValues,
+    WideColumns,
+    build_from_list_cells,
+    build_wide,
+    find_wide_columns,
 )
 from podium.kernels.dispatch import I8
 
@@ -56,10 +66,16 @@ def read_preferences(
     duplicates: Duplicates = "error",
     unlisted: Unlisted = "unknown",
     winner_codes: WinnerCodes | None = None,
+    experts: Sequence[str] | None = None,
+    values: CellValues | None = None,
     **columns: str | None,
 ) -> Preferences:
     """Lists or comparisons, depending on the columns: query, expert, item with rank and/or score for lists;
     query, expert, winner and loser, or item_a, item_b and winner, with tie and weight, for comparisons.
+
+    `items` may hold complete lists, best first, beside `ranks` or `scores`. A wide table has a row per item and
+    a column per expert (`experts`), whose `values` are "scores" or "ranks" and may be missing. A frame is anything
+    that narwhals reads (pandas, polars, pyarrow, DuckDB) or that has `__arrow_c_stream__`.
 
     A role takes a column name, such as `query="topic"`, or None for no such column; otherwise the column is
     matched by name, as in files. `query=None` or `expert=None` mean one query or one expert for all rows,
@@ -74,15 +90,25 @@ def read_preferences(
     Preferences(1 query, 3 items, 1 expert, 2 comparisons)
     """
     check_parameters(
-        columns, (*PARAMETERS, "duplicates", "unlisted", "winner_codes"), "Preferences.from_frame"
+        columns,
+        (*PARAMETERS, *LIST_CELL_ROLES, "duplicates", "unlisted", "winner_codes", "experts", "values"),
+        "Preferences.from_frame",
     )
     table = _to_narwhals(frame)
     names = [name for name in table.columns if isinstance(name, str)]
+    wide = _find_wide(table, names, columns, experts)
+    if wide is not None:
+        item = _read_ids(table, wide.item, "item")
+        query = _read_ids(table, wide.query, "query")
+        cells = {name: np.asarray(_select_column(table, name).to_numpy()) for name in wide.experts}
+        return build_wide(query, item, cells, values, duplicates, unlisted)
     role_columns = {role: name or "" for role, name in columns.items()}
     votes = _holds_votes(names, role_columns)
     if not votes and (role_columns.get("rank") or role_columns.get("score")):
         role_columns = {"rank": "", "score": "", **role_columns}  # the other one is not matched
-    roles = assign_roles(names, role_columns, "the table", VOTE_ROLES if votes else LIST_ROLES)
+    roles = assign_roles(
+        names, role_columns, "the table", VOTE_ROLES if votes else (*LIST_ROLES, *LIST_CELL_ROLES)
+    )
     if votes:
         preferences = _read_votes(table, roles, parse_winner_codes(winner_codes))
     else:
@@ -91,6 +117,29 @@ def read_preferences(
         TableReading(_FrameColumns(table), roles, role_columns.keys(), "the table", "None")
     )
     return preferences
+
+
+def _find_wide(
+    table: Any, names: Sequence[str], columns: Mapping[str, str | None], experts: Sequence[str] | None
+) -> WideColumns | None:
+    """The columns of a wide table: the experts are named, or nothing but such a table fits."""
+    if experts is not None:
+        for name in experts:
+            _select_column(table, name)
+        rest = [name for name in names if name not in experts]
+        roles = assign_roles(rest, {role: name or "" for role, name in columns.items()}, "the table")
+        rest = [name for name in rest if name != roles.get("query")]
+        if not rest:
+            remedy = f"name it with item='...'; {_describe_columns(table)}"
+            raise InputError("the table has no column 'item'", remedy=remedy)
+        return WideColumns(roles.get("query"), roles.get("item", rest[0]), tuple(experts))
+    if columns or len(names) < len(table.columns):
+        return None
+    wide = find_wide_columns(names, {name: table[name].dtype.is_numeric() for name in names})
+    if wide is not None:
+        text = f"a row is an item ({wide.item}) and the columns {join_names(wide.experts)} are experts"
+        warnings.warn(f"the table: {text}; name them, experts=[...]", PodiumWarning, stacklevel=4)
+    return wide
 
 
 def check_parameters(given: Iterable[str], accepted: Collection[str], caller: str) -> None:
@@ -102,12 +151,7 @@ def check_parameters(given: Iterable[str], accepted: Collection[str], caller: st
 
 def _holds_votes(names: Sequence[str], role_columns: Mapping[str, str]) -> bool:
     """Whether the table has comparisons: a winner is requested, or only their columns match."""
-    if (
-        role_columns.get("winner")
-        or role_columns.get("loser")
-        or role_columns.get("item_a")
-        or role_columns.get("item_b")
-    ):
+    if any(role_columns.get(role) for role in ("winner", "loser", "item_a", "item_b")):
         return True
     if role_columns.get("item") or "item" in names:
         return False
@@ -122,15 +166,22 @@ def _read_lists(
     duplicates: Duplicates,
     unlisted: Unlisted,
 ) -> Preferences:
-    for role in ("query", "expert", "item"):
+    in_cells = "items" in roles and "item" not in roles
+    for role in ("query", "expert", *(() if in_cells else ("item",))):
         if role not in roles and (role == "item" or role_columns.get(role) is None):
             none = "" if role == "item" else f", or give {role}=None if all rows have the same"
             raise InputError(
                 f"the table has no column {role!r}",
                 remedy=f"name it with {role}='...'{none}; {_describe_columns(table)}",
             )
+    query, expert = (_read_ids(table, roles.get(role), role) for role in ("query", "expert"))
+    if in_cells:
+        cells = {role: table[roles[role]].to_list() for role in LIST_CELL_ROLES if role in roles}
+        return build_from_list_cells(query, expert, cells, duplicates, unlisted)
     return Preferences.from_rows(
-        *(_read_ids(table, roles.get(role), role) for role in ("query", "expert", "item")),
+        query,
+        expert,
+        _read_ids(table, roles["item"], "item"),
         rank=_read_values(table, roles.get("rank")),
         score=_read_values(table, roles.get("score")),
         duplicates=duplicates,
@@ -200,13 +251,15 @@ def read_labels(
 
 def _to_narwhals(frame: Any) -> Any:
     nw = require_module("narwhals.stable.v2")
-
     try:
         table = nw.from_native(frame)
     except TypeError as error:
-        raise InputError(
-            f"cannot read a {type(frame).__name__} as a dataframe", remedy="give pandas, polars or pyarrow"
-        ) from error
+        if not hasattr(frame, "__arrow_c_stream__"):
+            raise InputError(
+                f"cannot read a {type(frame).__name__} as a dataframe",
+                remedy="give pandas, polars, pyarrow, or an object with __arrow_c_stream__",
+            ) from error
+        table = nw.from_native(require_module("pyarrow").table(frame))
     return table.collect() if isinstance(table, nw.LazyFrame) else table
 
 
@@ -231,7 +284,6 @@ def _read_ids(table: Any, name: str | None, what: str) -> CodedColumn:
     if column.dtype.is_integer():
         return code_ids(column.to_numpy(), what)
     pa = require_module("pyarrow")
-
     try:
         arrow = column.to_arrow()
     except pa.ArrowInvalid:  # strings mixed with integers
@@ -248,22 +300,17 @@ def _read_ids(table: Any, name: str | None, what: str) -> CodedColumn:
 
 
 def _to_backend(columns: dict[str, Any], backend: FrameBackend) -> Any:
-    pa = require_module("pyarrow")
-
-    table = pa.table(columns)
+    table = require_module("pyarrow").table(columns)
     if backend == "pyarrow":
         return table
-    nw = require_module("narwhals.stable.v2")
-
     if backend not in ("pandas", "polars"):
         raise ParameterError(f"backend is {backend!r}; accepted: pyarrow, pandas, polars")
-    return nw.from_arrow(table, backend=backend).to_native()
+    return require_module("narwhals.stable.v2").from_arrow(table, backend=backend).to_native()
 
 
 def _to_arrow_ids(ids: Ids, codes: npt.NDArray[Any]) -> Any:
     """Ids of rows as an Arrow column: integers, or strings (also for a mixture of both)."""
     pa = require_module("pyarrow")
-
     if ids.is_text:
         taken = ids.take(codes)
         buffers = pa.py_buffer(np.ascontiguousarray(taken.offsets)), pa.py_buffer(taken.buffer)

@@ -65,7 +65,7 @@ def warn_of_ignored_columns(reading: TableReading) -> None:
         *_describe_unused_experts(reading),
         *_describe_unused_weights(reading),
     ):
-        warnings.warn(f"{reading.source}: {text}", PodiumWarning, stacklevel=5)
+        warnings.warn(f"{reading.source}: {text}", PodiumWarning, stacklevel=4)
 
 
 def _describe_unused_queries(reading: TableReading) -> Iterator[str]:

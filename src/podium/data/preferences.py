@@ -196,8 +196,9 @@ class Preferences:
 
     @classmethod
     def from_frame(cls, frame: Any, **columns: Any) -> Preferences:
-        """Lists or comparisons from any dataframe: query, expert, item with rank or score; or winner and
-        loser, or item_a, item_b and winner. Columns are matched by name, or given explicitly; see
+        """Lists or comparisons from any dataframe, or any object with `__arrow_c_stream__`: query, expert, item
+        with rank or score; winner and loser, or item_a, item_b and winner; complete lists in a column of items; or
+        a wide table with a column per expert. Columns are matched by name, or given explicitly; see
         `podium.data.frames.read_preferences`.
         """
         from podium.data.frames import read_preferences

@@ -16,9 +16,11 @@ from podium.data.preferences import Preferences
 from podium.kernels.dispatch import B1, F8, I8
 
 __all__ = [
+    "SIDES",
     "AnswerCodes",
     "PairAnswers",
     "PreferenceScale",
+    "Side",
     "VoteOutcomes",
     "WinnerCodes",
     "build_votes",

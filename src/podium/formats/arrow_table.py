@@ -22,9 +22,13 @@ class ArrowColumns(Mapping[str, list[Any]]):
     def __init__(self, table: Any) -> None:
         self._table, self._columns = table, dict[str, list[Any]]()
 
+    def column(self, name: str) -> Any:
+        """The Arrow column of that name."""
+        return self._table.column(name)
+
     def __getitem__(self, name: str) -> list[Any]:
         if name not in self._columns:
-            self._columns[name] = self._table.column(name).to_pylist()
+            self._columns[name] = self.column(name).to_pylist()
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -35,7 +39,7 @@ class ArrowColumns(Mapping[str, list[Any]]):
 
     def read_ids(self, name: str) -> CodedColumn | None:
         """A column of text without empty or missing cells as ids; None for other columns."""
-        pa, column = require_module("pyarrow"), self._table.column(name)
+        pa, column = require_module("pyarrow"), self.column(name)
         if column.type != pa.string() or column.null_count or not len(column):
             return None
         encoded = column.combine_chunks().dictionary_encode()
@@ -54,14 +58,14 @@ class ArrowColumns(Mapping[str, list[Any]]):
         """A numeric column as an array, NaN for missing values; None for other columns."""
         pa = require_module("pyarrow")
 
-        column, kind = self._table.column(name), pa.types
+        column, kind = self.column(name), pa.types
         if not (kind.is_integer(column.type) or kind.is_float32(column.type) or kind.is_float64(column.type)):
             return None
         return np.asarray(column.to_numpy(), np.float64)
 
     def parse_numbers(self, name: str) -> F8 | None:
         """A column of text that consists of finite numbers; None for other columns."""
-        pa, column = require_module("pyarrow"), self._table.column(name)
+        pa, column = require_module("pyarrow"), self.column(name)
         if column.type != pa.string() or column.null_count:
             return None
         try:

@@ -7,7 +7,7 @@ import inspect
 import re
 import typing
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.core.errors import InputError, ParameterError, PodiumWarning
 from podium.core.params import suggest_names
-from podium.core.registry import formats
+from podium.core.registry import Registry, formats
 from podium.data.consensus import Consensus
 from podium.data.dataset import Dataset
 from podium.data.features import Features
@@ -35,7 +35,8 @@ class Content:
     """The content of files: preferences, labels and features, each optional.
 
     `part` numbers the file (0, 1, ...) of each query, where files are the parts of a data set; `seconds` maps
-    experts to the duration of each of their judgements, where a table has such a column.
+    experts to the duration of each of their judgements, where a table has such a column. `summary` says what a
+    recipe read, dropped and assumed, one line per recipe.
     """
 
     preferences: Preferences | None = None
@@ -44,6 +45,7 @@ class Content:
     part: I4 | None = None
     name: str = ""
     seconds: Mapping[Id, F8] | None = None
+    summary: str = ""
 
     @property
     def parts(self) -> frozenset[str]:
@@ -120,10 +122,12 @@ class Format:
     summary: ClassVar[str] = ""
     holds: ClassVar[frozenset[str]] = frozenset({"lists", "votes", "labels", "features"})
 
+    _registry: ClassVar[Registry[Any]] = formats
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.name:
-            formats.add(cls.name, cls)
+            cls._registry.add(cls.name, cls)
 
     def sniff(self, head: bytes) -> float:
         """Confidence, from 0 to 1, that a file with this beginning has this format."""
@@ -141,9 +145,14 @@ class Format:
         """The bytes of one file with the content."""
         raise NotImplementedError
 
+    def option_functions(self, verb: str) -> tuple[Callable[..., Any], ...]:
+        """The functions whose keyword parameters are the options of `read` or `write`."""
+        return (getattr(type(self), verb),)
+
     def options(self, verb: str) -> list[str]:
         """Names of the options of `read` or `write`."""
-        parameters = inspect.signature(getattr(self, verb)).parameters.values()
+        functions = self.option_functions(verb)
+        parameters = [p for f in functions for p in inspect.signature(f).parameters.values()]
         return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
 
     def check_options(self, verb: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +162,9 @@ class Format:
             if name not in accepted:
                 hint = suggest_names(name, accepted) if accepted else "it takes no options"
                 raise ParameterError(f"format {self.name} has no option {name!r} to {verb}; {hint}")
-        kinds = typing.get_type_hints(getattr(type(self), verb))
+        kinds: dict[str, Any] = {}
+        for function in self.option_functions(verb) if given else ():
+            kinds |= typing.get_type_hints(function)
         return {name: _convert_option(name, value, kinds[name]) for name, value in given.items()}
 
     def warn_of_omitted(self, **parts: object) -> None:
@@ -193,33 +204,25 @@ def merge_contents(contents: Sequence[Content]) -> Content:
     preferences = [c.preferences for c in contents if c.preferences is not None]
     labels = [c.labels for c in contents if c.labels is not None]
     features = [c.features for c in contents if c.features is not None]
+    merged = labels[0] if labels else None
+    if len(labels) > 1:
+        grades = np.concatenate([part.grades for part in labels])
+        merged = Labels.from_rows(*_concat_indexes([part.index for part in labels]), grades)
+    seconds = [c.seconds for c in contents if c.seconds is not None]
+    experts = dict.fromkeys(e for part in seconds for e in part)
     return Content(
         Preferences.concat(preferences) if preferences else None,
-        _merge_labels(labels) if labels else None,
+        merged,
         _merge_features(features) if features else None,
-        seconds=_merge_seconds([c.seconds for c in contents if c.seconds is not None]),
+        seconds={e: np.concatenate([s[e] for s in seconds if e in s]) for e in experts} if seconds else None,
+        summary="\n".join(c.summary for c in contents if c.summary),
     )
-
-
-def _merge_seconds(parts: Sequence[Mapping[Id, F8]]) -> Mapping[Id, F8] | None:
-    experts = dict.fromkeys(e for part in parts for e in part)
-    return {e: np.concatenate([part[e] for part in parts if e in part]) for e in experts} if parts else None
 
 
 def _concat_indexes(indexes: Sequence[ItemIndex]) -> tuple[CodedColumn, CodedColumn]:
     """The (query, item) pairs of several indexes as two columns."""
     query = CodedColumn.concat([CodedColumn(i.query_of_slot, i.queries) for i in indexes], "query")
     return query, CodedColumn.concat([CodedColumn(np.arange(len(i.items)), i.items) for i in indexes], "item")
-
-
-def _merge_labels(parts: Sequence[Labels]) -> Labels:
-    return (
-        parts[0]
-        if len(parts) == 1
-        else Labels.from_rows(
-            *_concat_indexes([p.index for p in parts]), np.concatenate([p.grades for p in parts])
-        )
-    )
 
 
 def _merge_features(parts: Sequence[Features]) -> Features:

@@ -14,7 +14,7 @@ from podium.data.ids import CodedColumn
 from podium.formats.base import Content
 from podium.formats.file_table import FileTable, SelectedColumns
 from podium.formats.table_format import TableFormat
-from podium.formats.table_writing import CellColumn, WritableKind, build_columns, iterate_lists, resolve_kind
+from podium.formats.table_writing import WritableKind, build_columns, iterate_lists, resolve_kind
 from podium.storage.files import Source
 
 __all__ = ["JsonLines"]
@@ -90,20 +90,16 @@ def _unfold_lists(table: FileTable) -> FileTable:
         out["item"] += items
         rows += [row] * len(items)
         for role, name in parallel.items():
-            out[role] += _check_list_values(table, row, name, len(items))
+            values = table.columns[name][row]
+            values = [None] * len(items) if values is None else values  # null: the list has none
+            if not isinstance(values, list) or len(values) != len(items):
+                problem = f"{name} does not match the {len(items)} items"
+                raise table.error(row, problem, "give one value per item")
+            out[role] += values
         if not parallel:
             out["rank"] += range(1, len(items) + 1)
     columns = SelectedColumns(table.columns, others, rows, out)
     return replace(table, columns=columns, lines=[table.lines[row] for row in rows])
-
-
-def _check_list_values(table: FileTable, row: int, name: str, count: int) -> list[Any]:
-    """The ranks or scores of one list; null means that it has none."""
-    values = table.columns[name][row]
-    values = [None] * count if values is None else values
-    if not isinstance(values, list) or len(values) != count:
-        raise table.error(row, f"{name} does not match the {count} items", "give one value per item")
-    return values
 
 
 def _iterate_rows(content: Content, kind: str) -> Iterator[dict[str, Any]]:
@@ -116,13 +112,12 @@ def _iterate_rows(content: Content, kind: str) -> Iterator[dict[str, Any]]:
             yield {**row, "scores": scores} if scored else row
         return
     columns = build_columns(content, kind)
-    for cells in zip(*map(_list_cells, columns.values()), strict=True):
-        yield dict(zip(columns, cells, strict=True))
-
-
-def _list_cells(column: CellColumn) -> list[Any]:
-    """The cells of a column as Python objects."""
-    if not isinstance(column, CodedColumn):
-        return list(column.tolist())
-    ids = column.ids.tolist()
-    return [ids[code] for code in column.codes.tolist()]
+    cells: list[list[Any]] = []
+    for column in columns.values():
+        if isinstance(column, CodedColumn):
+            ids = column.ids.tolist()
+            cells.append([ids[code] for code in column.codes.tolist()])
+        else:
+            cells.append(column.tolist())
+    for values in zip(*cells, strict=True):
+        yield dict(zip(columns, values, strict=True))

@@ -39,7 +39,7 @@ class PrefLib(Format):
 
     def sniff(self, head: bytes) -> float:
         if head.startswith((b"# FILE NAME", b"# ALTERNATIVE NAME")):
-            return 1.0
+            return float(re.search(rb"(?m)^# DATA TYPE: ?wmd\s*$", head) is None)
         return 0.8 if _is_old_format(head) else 0.0
 
     def read(
@@ -124,7 +124,12 @@ def _read_election(
     for line, text in ballots:
         count, groups = _parse_ballot(text, source, line)
         flat = [n for group in groups for n in group]
-        _check_ballot(flat, code, source, line)
+        if len(set(flat)) < len(flat):
+            twice = next(n for n in flat if flat.count(n) > 1)
+            raise source.error(f"alternative {twice} is on the ballot twice", line, "keep it once")
+        if unknown := [n for n in flat if n not in code]:
+            remedy = f"alternatives are 1 to {max(code)}, as named in the header"
+            raise source.error(f"unknown alternative {unknown[0]}", line, remedy)
         if len(item) + count * len(flat) > most_rows or len(lengths) + count > most_rows:
             raise source.error(
                 f"the ballots have more than {most_rows:,} entries",
@@ -171,17 +176,6 @@ def _parse_ballot(text: str, source: Source, line: int) -> tuple[int, list[list[
                 raise problem
             at += 1
     return int(match[1]), groups
-
-
-def _check_ballot(flat: list[int], code: dict[int, int], source: Source, line: int) -> None:
-    if len(set(flat)) < len(flat):
-        twice = next(n for n in flat if flat.count(n) > 1)
-        raise source.error(f"alternative {twice} is on the ballot twice", line, "keep it once")
-    for n in flat:
-        if n not in code:
-            raise source.error(
-                f"unknown alternative {n}", line, f"alternatives are 1 to {max(code)}, as named in the header"
-            )
 
 
 def _format_election(p: Preferences) -> Iterator[bytes]:

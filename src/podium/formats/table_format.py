@@ -100,27 +100,23 @@ class TableFormat(Format):
         for source, name in zip(sources, derive_expert_names(sources), strict=True):
             table = replace(self.read_table(source, columns, delimiter, marks), expert_name=name)
             roles = assign_roles(list(table.columns), role_columns, source.name)
-            if self_votes == "skip":
-                table = _skip_self_votes(table, roles)
+            pair = ("winner", "loser") if "loser" in roles else ("item_a", "item_b")
+            if self_votes == "skip" and set(pair) <= roles.keys():
+                one, two = (table.columns[roles[role]] for role in pair)
+                table = table.select_rows(np.flatnonzero([a != b for a, b in zip(one, two, strict=True)]))
             contents.append(
                 _read_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None)
             )
             if (p := contents[-1].preferences) is not None:
-                _warn_of_ignored(table, roles, role_columns, votes=not p.lists.rows)
+                read = (*VOTE_ROLES, "seconds") if not p.lists.rows else (*LIST_ROLES, "grade", "seconds")
+                used = {role: column for role, column in roles.items() if role in read}
+                decided = [role for role, column in role_columns.items() if column is not None]
+                warn_of_ignored_columns(TableReading(table.columns, used, decided, source.name))
             if "expert" not in roles and p is not None:
                 unnamed.append((name, source))
         if unnamed:
             refuse_same_names(*zip(*unnamed, strict=True))
         return merge_contents(contents)
-
-
-def _warn_of_ignored(
-    table: FileTable, roles: dict[str, str], role_columns: Mapping[str, str | None], *, votes: bool
-) -> None:
-    read = VOTE_ROLES if votes else (*LIST_ROLES, "grade")
-    used = {role: name for role, name in roles.items() if role in (*read, "seconds")}
-    decided_roles = [role for role, name in role_columns.items() if name is not None]
-    warn_of_ignored_columns(TableReading(table.columns, used, decided_roles, table.source.name))
 
 
 def _read_content(
@@ -198,15 +194,6 @@ def _read_votes(
     return build_votes(query, expert, items, outcomes, weight, table.origin)
 
 
-def _skip_self_votes(table: FileTable, roles: dict[str, str]) -> FileTable:
-    """The table without votes between an item and itself."""
-    pair = ("winner", "loser") if "loser" in roles else ("item_a", "item_b")
-    if not set(pair) <= roles.keys():
-        return table
-    one, two = (table.columns[roles[role]] for role in pair)
-    return table.select_rows(np.flatnonzero([a != b for a, b in zip(one, two, strict=True)]))
-
-
 def _detect_kind(roles: dict[str, str], table: FileTable) -> str:
     if "winner" in roles and ("loser" in roles or {"item_a", "item_b"} <= roles.keys()):
         return "votes"
@@ -254,7 +241,11 @@ def _read_lists(
         if rank is None and warn:
             _warn_of_minus_one(score, roles["score"], table)
     if rank is not None and score is not None:
-        _refuse_partial_scores(table, q, e, score)
+        empty = np.isnan(score)
+        key = q.codes * max(len(e.ids), 1) + e.codes
+        if len(mixed := np.flatnonzero(empty & np.isin(key, key[~empty]))):
+            problem = "the score is missing, but other rows of this list have one"
+            raise table.error(int(mixed[0]), problem, "give all or none")
     return Preferences.from_rows(
         q,
         e,
@@ -299,16 +290,6 @@ def _parse_number_or_nan(value: Any) -> float:
         return parse_number(str(value))
     except ValueError:
         return np.nan
-
-
-def _refuse_partial_scores(table: FileTable, q: CodedColumn, e: CodedColumn, score: F8) -> None:
-    empty = np.isnan(score)
-    key = q.codes * max(len(e.ids), 1) + e.codes
-    mixed = np.flatnonzero(empty & np.isin(key, key[~empty]))
-    if len(mixed):
-        raise table.error(
-            int(mixed[0]), "the score is missing, but other rows of this list have one", "give all or none"
-        )
 
 
 def _read_labels(table: FileTable, roles: dict[str, str], warn: bool) -> Labels:

@@ -109,7 +109,10 @@ class Qrels(Format):
 
     def read(self, sources: Sequence[Source]) -> Content:
         labels = trec_columns.read_qrels(sources)
-        return Content(labels=_read_qrels_by_line(sources) if labels is None else labels)
+        if labels is None:
+            rows = parse_lines(sources, QRELS)
+            labels = Labels.from_rows(rows.query, rows.item, rows.score, origin=rows.origin)
+        return Content(labels=labels)
 
     def write(self, content: Content) -> Iterator[bytes]:
         labels = content.labels
@@ -134,13 +137,11 @@ class Qrels(Format):
 def _code_grades(grades: F8) -> CodedColumn:
     """Grades as text; whole numbers have no decimal point."""
     distinct, codes = np.unique(grades, return_inverse=True)
-    text = Ids([_format_grade(grade) for grade in distinct.tolist()]).as_text
+    whole = [grade == int(grade) and abs(grade) < 2**53 for grade in distinct.tolist()]
+    values = [int(g) if is_whole else g for g, is_whole in zip(distinct.tolist(), whole, strict=True)]
+    text = Ids([repr(value) for value in values]).as_text
     assert text is not None
     return CodedColumn(codes, text)
-
-
-def _format_grade(value: float) -> str:
-    return repr(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
 
 
 def _repeat_text(text: str, rows: int) -> CodedColumn:
@@ -157,11 +158,6 @@ def _is_number(token: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _read_qrels_by_line(sources: Sequence[Source]) -> Labels:
-    rows = parse_lines(sources, QRELS)
-    return Labels.from_rows(rows.query, rows.item, rows.score, origin=rows.origin)
 
 
 def _read_runs_by_line(

@@ -86,6 +86,7 @@ def open_input(
         raise InputError(f"the input contains only {got}", remedy="add runs, ratings or votes")
     if not len(content.preferences) or not content.preferences.forms:
         raise InputError("the input contains no lists or votes", remedy="give runs, ratings or votes")
+    notes += content.summary.splitlines()
     return ProjectData(content.preferences, content.labels, content.features, content.seconds, tuple(notes))
 
 
