@@ -11,7 +11,7 @@ from libc.string cimport memset
 import numpy as np
 
 from podium._core.bytes8 cimport load_prefix, mix
-from podium._core.ordering cimport SortRoom, is_tied, sort_scores
+from podium._core.ordering cimport SortRoom, mark_ties, sort_scores
 from podium._core.sorting cimport merge_sort
 from podium._core.spans cimport Spans, hash_span, is_same_span, make_spans, sort_spans
 
@@ -61,6 +61,7 @@ def rank_by_points(
     cdef double[::1] total = np.empty(most), value = np.empty(most)
     cdef int32_t[::1] place = np.empty(most, np.int32), spare_place = np.empty(most, np.int32)
     cdef uint64_t[::1] first_bits = np.empty(most, np.uint64), half = np.empty(most, np.uint64)
+    cdef uint8_t[::1] joined = np.empty(most + 1, np.uint8)
     cdef TieRoom room = TieRoom(most, len(at) > 0)
     cdef Spans spans = make_spans(data, at, length)
     cdef Tally tally = Tally(&table[0], <Entry*>&entries[0, 0], 0, False)
@@ -87,7 +88,9 @@ def rank_by_points(
                 counts[q] = 0
                 continue
             shown = min(tally.many, top)
-            resolve_ties(tally.many, shown, &value[0], &place[0], entry, &spans, tolerance, &tied[out], room)
+            resolve_ties(
+                tally.many, shown, &value[0], &place[0], entry, &spans, tolerance, &joined[0], &tied[out], room
+            )
             for i in range(shown):
                 items[out + i] = <item_id>entry[place[i]].key
                 places[out + i] = <int32_t>(i + 1)
@@ -206,25 +209,26 @@ cdef class TieRoom:
 
 cdef void resolve_ties(
     int64_t n, int64_t shown, double* value, int32_t* place, const Entry* entry, const Spans* spans,
-    double tolerance, uint8_t* tied, TieRoom room,
+    double tolerance, uint8_t* joined, uint8_t* tied, TieRoom room,
 ) noexcept nogil:
     """Mark ties among the output places, order them by id, and give them one score."""
-    cdef int64_t i, k, begin = 0
-    for i in range(1, n + 1):
-        if i < n and is_tied(value[i - 1], value[i], 0.0, tolerance):
+    cdef int64_t k, begin, end = 0
+    mark_ties(value, n, 0.0, tolerance, joined)
+    while end < shown:
+        begin = end
+        end += 1
+        tied[begin] = joined[end]
+        if not joined[end]:
             continue
-        for k in range(begin, min(i, shown)):
-            tied[k] = i - begin > 1
-        if i - begin > 1:
-            for k in range(begin + 1, i):
-                value[k] = value[begin]
-            if spans.at != NULL:
-                sort_by_text(place + begin, i - begin, entry, spans, room)
-            else:
-                sort_by_number(place + begin, i - begin, entry, room)
-        begin = i
-        if begin >= shown:
-            break
+        while joined[end]:
+            value[end] = value[begin]
+            if end < shown:
+                tied[end] = True
+            end += 1
+        if spans.at != NULL:
+            sort_by_text(place + begin, end - begin, entry, spans, room)
+        else:
+            sort_by_number(place + begin, end - begin, entry, room)
 
 
 cdef void sort_by_number(int32_t* group, int64_t n, const Entry* entry, TieRoom room) noexcept nogil:

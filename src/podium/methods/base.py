@@ -88,6 +88,7 @@ class Outcome:
     objective: float | None = None
     notes: tuple[str, ...] = ()
     expert_weights: F8 | None = None
+    overwrite: bool = False  # whether nothing else refers to `scores`, so that ties can be snapped in place
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -147,6 +148,7 @@ class Aggregator(params.ParameterDataclass, ABC):
             tolerance=outcome.tolerance,
             floor=outcome.floor,
             magnitude=outcome.magnitude,
+            overwrite=outcome.overwrite,
             method=repr(self),
             source=preferences,
             diagnostics=diagnostics,

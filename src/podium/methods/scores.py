@@ -95,7 +95,12 @@ class _ScoreFusion(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         listing = sum_listing_weights(preferences, (weights > 0).astype(np.float64))
         magnitude = self._magnitude(preferences, weights)
-        return Outcome(self._combine_scores(preferences, weights), absent=listing == 0, magnitude=magnitude)
+        return Outcome(
+            self._combine_scores(preferences, weights),
+            absent=listing == 0,
+            magnitude=magnitude,
+            overwrite=True,
+        )
 
     def _magnitude(self, preferences: Preferences, weights: F8) -> F8 | float:
         """The largest normalized score by query, for rules whose scores have mixed signs and can cancel."""
