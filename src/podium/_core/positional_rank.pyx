@@ -58,14 +58,19 @@ def rank_by_points(
         most = max(most, row_starts[q + 1] - row_starts[q])
     cdef int32_t[::1] table = np.empty(1 << (find_table_bits(most) + ROOM), np.int32)
     cdef uint64_t[:, ::1] entries = np.empty((most + 1, sizeof(Entry) // 8), np.uint64)
-    cdef double[::1] total = np.empty(most), value = np.empty(most)
-    cdef int32_t[::1] place = np.empty(most, np.int32), spare_place = np.empty(most, np.int32)
-    cdef uint64_t[::1] first_bits = np.empty(most, np.uint64), half = np.empty(most, np.uint64)
+    # few arrays, as making one takes as long as summing a hundred rows
+    cdef double[:, ::1] numbers = np.empty((2, most))
+    cdef int32_t[:, ::1] positions = np.empty((2, most), np.int32)
+    cdef uint64_t[:, ::1] bits_of_scores = np.empty((2, most), np.uint64)
+    cdef double[::1] total = numbers[0], value = numbers[1]
+    cdef int32_t[::1] place = positions[0]
     cdef uint8_t[::1] joined = np.empty(most + 1, np.uint8)
     cdef TieRoom room = TieRoom(most, len(at) > 0)
     cdef Spans spans = make_spans(data, at, length)
     cdef Tally tally = Tally(&table[0], <Entry*>&entries[0, 0], 0, False)
-    cdef SortRoom sorting = SortRoom(&value[0], &place[0], &first_bits[0], &half[0], &spare_place[0])
+    cdef SortRoom sorting = SortRoom(
+        &value[0], &place[0], &bits_of_scores[0, 0], &bits_of_scores[1, 0], &positions[1, 0]
+    )
     cdef const Entry* entry = tally.entry + 1
     cdef int bits
     with nogil:
@@ -202,8 +207,10 @@ cdef class TieRoom:
     cdef int64_t[::1] row
 
     def __cinit__(self, int64_t most, bint texts):
-        self.index, self.index2, self.old = (np.empty(most, np.int32) for _ in range(3))
-        self.word, self.word2 = (np.empty(most, np.uint64) for _ in range(2))
+        cdef int32_t[:, ::1] numbers = np.empty((3, most), np.int32)
+        cdef uint64_t[:, ::1] words = np.empty((2, most), np.uint64)
+        self.index, self.index2, self.old = numbers[0], numbers[1], numbers[2]
+        self.word, self.word2 = words[0], words[1]
         self.row = np.empty(most if texts else 0, np.int64)
 
 
