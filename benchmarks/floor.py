@@ -1,38 +1,70 @@
-"""How near the two kernels of RRF come to merely moving their bytes."""
+"""How near RRF and its two kernels come to a plain copy of the bytes that they must move.
+
+python benchmarks/floor.py [--quick]
+
+The floor of a call copies as many bytes as the call must read plus write into new memory, half of them read and half
+written, by as many threads. New memory, because the result of a call is new memory as well, which the system clears.
+Call and copy take turns; the processor time (of all threads) and the wall time are the least of the turns.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from synthetic import rows, runs
-from timing import measure
+from timing import no_collector, seconds
+
+TURNS = 25
 
 
-def copy_speed(threads: int, size: int = 160_000_000) -> float:
-    """Bytes read plus bytes written per second by a plain copy of a large array, split over threads."""
-    given, taken = np.ones(size // 8), np.empty(size // 8)
-    parts = list(zip(np.array_split(given, threads), np.array_split(taken, threads), strict=True))
-    with ThreadPoolExecutor(threads) as pool:
+def make_copy(moved: int, threads: int, pool: ThreadPoolExecutor) -> Callable[[], Any]:
+    """A call that copies half of the bytes into new memory."""
+    source = np.ones(moved // 16)
+    cuts = np.linspace(0, len(source), threads + 1).astype(np.int64)
 
-        def copy() -> None:
-            for _ in pool.map(lambda part: np.copyto(part[1], part[0]), parts):
-                pass
+    def copy() -> Any:
+        target = np.empty_like(source)
+        if threads == 1:
+            np.copyto(target, source)
+        else:
+            jobs = [pool.submit(np.copyto, target[a:b], source[a:b]) for a, b in pairwise(cuts)]
+            for job in jobs:
+                job.result()
+        return target
 
-        copy()
-        return 2 * size / measure(copy, repeats=9)[0].median
+    return copy
+
+
+def measure_in_turns(*calls: Callable[[], Any]) -> list[tuple[float, float]]:
+    """The least processor time and the least wall time of each call."""
+    least = [(np.inf, np.inf)] * len(calls)
+    with no_collector():
+        for _ in range(TURNS):
+            for i, call in enumerate(calls):
+                begin, wall = time.process_time(), time.perf_counter()
+                result = call()
+                spent = time.process_time() - begin, time.perf_counter() - wall
+                del result
+                least[i] = min(least[i][0], spent[0]), min(least[i][1], spent[1])
+    return least
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
-    """Sum and sort of RRF with one and two threads: time, bytes, and the share of a copy's speed."""
-    from podium import Preferences
+    """RRF, its sum and its sort with one and two threads, beside a copy of their bytes."""
+    from podium import Preferences, make
     from podium.kernels import ordering, segments
 
     p = Preferences.from_rows(**rows(runs(1000 if quick else 10_000)))
     lists, slots = p.lists, len(p.index.items)
     points, weight = 1 / (60 + np.arange(lists.rank.max() + 1.0)), np.ones(len(lists))
+    rrf = make("rrf")
 
     def add() -> Any:
         return segments.sum_points(
@@ -40,30 +72,40 @@ def run(quick: bool) -> list[dict[str, Any]]:
         )
 
     scores = add()
-    # item and rank read, one total a slot written; scores read, scores, order and tie marks written
-    moved = {"sum": lists.rows * 8 + slots * 8, "sort": slots * (8 + 8 + 4 + 1)}
-    calls = {"sum": add, "sort": lambda: ordering.rank_order(scores, p.index.starts)}
-    found = []
+    offsets = 8 * (len(lists) + 2 * p.index.starts.size)
+    # item and rank of every row are read; score, place in the order and tie mark of every slot are written
+    calls = {
+        "rrf": (lists.rows * 8 + offsets + slots * (8 + 4 + 1), lambda: rrf.aggregate(p)),
+        "its sum": (lists.rows * 8 + offsets + slots * 8, add),
+        "its sort": (slots * (8 + 8 + 4 + 1), lambda: ordering.rank_order(scores, p.index.starts, floor=0.0)),
+    }
+    table = []
     kept = os.environ.get("PODIUM_THREADS")
     try:
         for threads in (1, 2):
             os.environ["PODIUM_THREADS"] = str(threads)
-            speed = copy_speed(threads)
-            for name, call in calls.items():
-                call()
-                took = measure(call, repeats=9)[0]
-                found.append(
-                    {
-                        "kernel": f"{name}, {lists.rows:,} rows, {slots:,} slots",
-                        "threads": threads,
-                        "time": str(took),
-                        "bytes": f"{moved[name] / 1e6:.0f} MB",
-                        "copy": f"{speed / 1e9:.1f} GB/s",
-                        "share of the floor": f"{moved[name] / speed / took.median:.0%}",
-                    }
-                )
+            with ThreadPoolExecutor(threads) as pool:
+                for name, (moved, call) in calls.items():
+                    own, copy = measure_in_turns(call, make_copy(moved, threads, pool))
+                    table.append(
+                        {
+                            "call": f"{name}, {lists.rows:,} rows, {slots:,} slots",
+                            "threads": threads,
+                            "bytes": f"{moved / 1e6:.0f} MB",
+                            "processor": seconds(own[0]),
+                            "copy, processor": seconds(copy[0]),
+                            "wall": seconds(own[1]),
+                            "copy, wall": seconds(copy[1]),
+                            "times the copy": f"{own[0] / copy[0]:.1f} processor, {own[1] / copy[1]:.1f} wall",
+                        }
+                    )
     finally:
         os.environ.pop("PODIUM_THREADS", None)
         if kept is not None:
             os.environ["PODIUM_THREADS"] = kept
-    return found
+    return table
+
+
+if __name__ == "__main__":
+    for line in run("--quick" in sys.argv[1:]):
+        print("; ".join(f"{name} {value}" for name, value in line.items()))

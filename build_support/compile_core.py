@@ -39,6 +39,7 @@ WIDE_MODULES = (
     "lambdas",
     "majority",
     "markov_chains",
+    "ordering",
     "pairwise_votes",
     "poisson_binomial",
     "standardize_columns",

@@ -24,8 +24,13 @@ def test_rank_order(random):
     starts, scores = sample_starts(random, rows), sample_scores(random, rows)
     key = random.permutation(rows).astype(np.int32) if random.random() < 0.5 else None
     magnitude = random.choice([0.0, 1e3])
-    found = ordering.rank_order(scores, starts, key, magnitude=magnitude)
-    assert_equal_bits(found, arrays.rank_order(scores, starts, key, magnitude=magnitude))
+    given, reused = scores.copy(), scores.copy()
+    expected = arrays.rank_order(given, starts, key, magnitude=magnitude)
+    assert_equal_bits(ordering.rank_order(scores, starts, key, magnitude=magnitude), expected)
+    assert scores.tobytes() == given.tobytes()
+    found = ordering.rank_order(reused, starts, key, magnitude=magnitude, overwrite=True)
+    assert_equal_bits(found, expected)
+    assert found[0] is reused
 
 
 def test_sums_and_statistics_of_lists(random):

@@ -48,11 +48,13 @@ def count_contests(
         else:
             most = max(most, count_single_votes(columns, q))
     cdef double[::1] table = np.empty(size * size), ties = np.empty(size * size), spare = np.empty(size)
-    cdef SortRoom sorting = SortRoom(most, find_largest_sparse(columns, first_query, last_query, dense))
+    cdef SortRoom sorting = None
+    if most:
+        sorting = SortRoom(most, find_largest_sparse(columns, first_query, last_query, dense))
     with nogil:
         for q in range(first_query, last_query):
             a = room_starts[q]
-            if a == room_starts[q + 1]:
+            if a == room_starts[q + 1]:  # no votes
                 found[q] = 0
                 continue
             out = PairBlock(&first[a], &second[a], &won[a], &lost[a], &tied[a])
@@ -140,11 +142,16 @@ cdef class SortRoom:
     cdef int64_t[::1] starts, starts2, at
 
     def __cinit__(self, int64_t votes, int64_t items):
-        self.winner, self.loser = np.empty(votes, np.int32), np.empty(votes, np.int32)
+        # few arrays, as making one takes as long as counting a hundred votes
+        cdef int32_t[:, ::1] sides = np.empty((2, votes), np.int32)
+        cdef double[:, ::1] weights = np.empty((3, votes))
+        cdef uint32_t[:, ::1] others = np.empty((2, votes), np.uint32)
+        cdef int64_t[:, ::1] offsets = np.empty((3, items + 1), np.int64)
+        self.winner, self.loser = sides[0], sides[1]
         self.tie, self.held = np.empty(votes, np.uint8), np.empty(items, np.uint8)
-        self.weight, self.weight2, self.weight3 = (np.empty(votes) for _ in range(3))
-        self.other, self.other2 = np.empty(votes, np.uint32), np.empty(votes, np.uint32)
-        self.starts, self.starts2, self.at = (np.empty(items + 1, np.int64) for _ in range(3))
+        self.weight, self.weight2, self.weight3 = weights[0], weights[1], weights[2]
+        self.other, self.other2 = others[0], others[1]
+        self.starts, self.starts2, self.at = offsets[0], offsets[1], offsets[2]
 
 
 cdef int64_t count_single_votes(VoteColumns votes, int64_t q) noexcept nogil:

@@ -29,9 +29,12 @@ cdef class NumberingRoom:
 
     def __cinit__(self, int64_t most):
         cdef int64_t size = <int64_t>1 << find_table_bits(most)
+        # few arrays, as making one takes as long as numbering a hundred rows
+        cdef int32_t[:, ::1] numbers = np.empty((3, most), np.int32)
+        cdef uint64_t[:, ::1] keys = np.empty((2, most), np.uint64)
         self.table, self.held = np.empty(size, np.int32), np.empty(size, np.uint64)
-        self.key, self.key2 = np.empty(most, np.uint64), np.empty(most, np.uint64)
-        self.name, self.name2, self.place = (np.empty(most, np.int32) for _ in range(3))
+        self.key, self.key2 = keys[0], keys[1]
+        self.name, self.name2, self.place = numbers[0], numbers[1], numbers[2]
         self.row = np.empty(most, np.int64)
 
 
@@ -90,8 +93,11 @@ cdef int64_t number_values(
     cdef uint64_t v, at, mask = (<uint64_t>1 << bits) - 1
     cdef int64_t i
     cdef int32_t found, count = 0
+    # locals, which stay in registers
     cdef int32_t* table = &room.table[0]
     cdef uint64_t* held = &room.held[0]
+    cdef uint64_t* key = &room.key[0]
+    cdef int64_t* row = &room.row[0]
     memset(table, 255, sizeof(int32_t) << bits)  # -1: free
     for i in range(begin, end):
         v = <uint64_t><int64_t>value[i] ^ (<uint64_t>1 << 63)
@@ -102,8 +108,8 @@ cdef int64_t number_values(
                 found = count
                 table[at] = found
                 held[at] = v
-                room.key[count] = v
-                room.row[count] = i
+                key[count] = v
+                row[count] = i
                 count += 1
                 break
             if held[at] == v:

@@ -1,6 +1,6 @@
 """Sorting of scores, for kernels that order what they computed themselves."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
 
 cdef enum:
     FEW = 4  # scores up to which insertion alone is faster
@@ -9,10 +9,29 @@ cdef enum:
     MOVES = 2  # moves per score after which insertion gives up
 
 
-cdef inline bint is_tied(double above, double here, double floor, double tolerance) noexcept nogil:
-    """Whether two neighbors are tied; see `podium.kernels.ordering`. Without branches, so without mispredictions."""
-    cdef double step = above - here
-    return (step <= tolerance * above) | (step <= tolerance * floor) | (step <= tolerance * -here)
+cdef inline bint mark_ties(
+    const double* value, Py_ssize_t n, double floor, double tolerance, uint8_t* joined
+) noexcept nogil:
+    """Mark positions tied with the one before, of `n` falling values; see `podium.kernels.ordering`.
+
+    Returns whether tied values differ. `joined` has room for n + 1 marks, the last one never set. The loop has no
+    branches, so that several values are compared at once.
+    """
+    cdef double above, here, bound, least = tolerance * floor
+    cdef bint tied, unequal = False
+    cdef Py_ssize_t i
+    joined[0] = joined[n] = False
+    for i in range(1, n):
+        above = value[i - 1]
+        here = value[i]
+        # in this order a bound that is not a number does not replace another one
+        bound = tolerance * above
+        bound = least if least > bound else bound
+        bound = tolerance * -here if tolerance * -here > bound else bound
+        tied = above - here <= bound
+        joined[i] = tied
+        unequal |= tied & (above != here)
+    return unequal
 
 
 cdef struct SortRoom:

@@ -26,14 +26,14 @@ def rank_order(
     cdef Py_ssize_t widest = 1
     cdef int64_t q, a, n, i
     cdef double floor
-    cdef Py_ssize_t many
+    cdef bint unequal
     for q in range(first, last):
         widest = max(widest, starts[q + 1] - starts[q])
     cdef double[::1] value = np.empty(widest), spare_key = np.empty(widest)
     cdef int32_t[::1] place = np.empty(widest, np.int32), spare_item = np.empty(widest, np.int32)
     cdef uint64_t[::1] first_bits = np.empty(widest, np.uint64), half = np.empty(widest, np.uint64)
     cdef double[::1] key = np.empty(widest)
-    cdef int32_t[::1] close = np.empty(widest, np.int32)  # positions that are tied with the one before
+    cdef uint8_t[::1] joined = np.empty(widest + 1, np.uint8)
     cdef SortRoom room = SortRoom(&value[0], &place[0], &first_bits[0], &half[0], &spare_item[0])
     with nogil:
         for q in range(first, last):
@@ -43,13 +43,12 @@ def rank_order(
                 continue
             for i in range(a, a + n):
                 scores[i] = given[i] + 0.0  # -0.0 becomes 0.0: equal scores have equal bytes
-                tied[i] = False
             floor = share * max(least[q], sort_scores(&scores[a], n, &room))
-            many = 0
-            for i in range(1, n):
-                close[many] = <int32_t>i
-                many += is_tied(value[i - 1], value[i], floor, tolerance)
-            resolve_ties(many, &close[0], a, value, place, scores, tied, tie_key, key, spare_key, spare_item)
+            unequal = mark_ties(&value[0], n, floor, tolerance, &joined[0])
+            spread_marks(&joined[0], n, &tied[a])
+            # equal scores are in slot order already
+            if unequal or tie_key is not None:
+                resolve_ties(&joined[0], n, a, value, place, scores, tie_key, key, spare_key, spare_item)
             for i in range(n):
                 order[a + i] = <int32_t>a + place[i]
 
@@ -87,7 +86,7 @@ cdef inline void sort_by_first_bits(
     cdef double offset = 0.0 if low > 0.0 else (high - low) - low
     cdef uint64_t top = get_bits(high + offset)
     cdef int width = count_bits(n)
-    cdef int bits = width + 2 if n <= SHORT else 2 * min(width, DIGIT_BITS)
+    cdef int bits = width + 2 if n <= SHORT else 2 * min(width - 1, DIGIT_BITS)
     cdef int shift = max(count_bits(top - get_bits(low + offset)) - bits, 0)
     cdef uint64_t limit = (<uint64_t>1 << bits) - 1
     cdef Py_ssize_t i
@@ -201,21 +200,28 @@ cdef inline bint insertion_sort(Py_ssize_t n, double* value, int32_t* place) noe
     return True
 
 
+cdef inline void spread_marks(const uint8_t* joined, Py_ssize_t n, uint8_t* tied) noexcept nogil:
+    """From marks of positions tied with the one before to marks of all positions in a tie."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        tied[i] = joined[i] | joined[i + 1]
+
+
 cdef void resolve_ties(
-    Py_ssize_t many, const int32_t* close, Py_ssize_t base, double[::1] value, int32_t[::1] place,
-    double[::1] scores, uint8_t[::1] tied, const int32_t[::1] tie_key, double[::1] key,
-    double[::1] spare_key, int32_t[::1] spare_item,
+    const uint8_t* joined, Py_ssize_t n, Py_ssize_t base, double[::1] value, int32_t[::1] place,
+    double[::1] scores, const int32_t[::1] tie_key, double[::1] key, double[::1] spare_key,
+    int32_t[::1] spare_item,
 ) noexcept nogil:
-    """Order every tie group by the tie rule and give it one score; `close` are its positions after the first."""
-    cdef Py_ssize_t i = 0, k, begin, end
+    """Order every tie group by the tie rule and give it one score."""
+    cdef Py_ssize_t k, begin, end = 1
     cdef bint snapped
-    while i < many:
-        begin = close[i] - 1
-        end = close[i] + 1
-        i += 1
-        while i < many and close[i] == end:
+    while end < n:
+        if not joined[end]:
             end += 1
-            i += 1
+            continue
+        begin = end - 1
+        while joined[end]:
+            end += 1
         snapped = value[end - 1] != value[begin]
         if snapped:
             for k in range(begin, end):
@@ -224,5 +230,3 @@ cdef void resolve_ties(
             for k in range(begin, end):
                 key[k] = place[k] if tie_key is None else tie_key[base + place[k]]
             merge_sort(&key[begin], &place[begin], end - begin, &spare_key[0], &spare_item[0])
-        for k in range(begin, end):
-            tied[base + k] = True

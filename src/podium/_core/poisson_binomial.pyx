@@ -8,19 +8,30 @@ import numpy as np
 
 cdef enum:
     FEW = 8  # equal factors up to here are multiplied; beyond, a logarithm is cheaper
+    SHORT = 16  # contests up to which one number after the other is faster than several at once
     PENDING = 256  # factors between 0 and 2 whose product can neither overflow nor underflow
 
 
 def convolve_directly(int64_t first, int64_t last, const double[:, ::1] win, double[:, ::1] law):
     """Distributions of a range of rows, from rows that hold 1 and then zeros."""
     cdef int64_t row, t, r, n = win.shape[1]
-    cdef double w, lose
+    cdef double w, lose, here, before
     cdef double[::1] spare = np.empty(n + 1)
     cdef double* new
     cdef double* old
     with nogil:
         for row in range(first, last):
             new = &law[row, 0]
+            if n <= SHORT:
+                for t in range(n):
+                    w = win[row, t]
+                    lose = 1 - w
+                    before = 0.0
+                    for r in range(t + 2):
+                        here = new[r]
+                        new[r] = here * w + before * lose
+                        before = here
+                continue
             old = &spare[0]
             for t in range(n):
                 # from one buffer to the other: in place, the loop would have to run backwards, which is slower

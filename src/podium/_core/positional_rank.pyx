@@ -11,7 +11,7 @@ from libc.string cimport memset
 import numpy as np
 
 from podium._core.bytes8 cimport load_prefix, mix
-from podium._core.ordering cimport SortRoom, is_tied, sort_scores
+from podium._core.ordering cimport SortRoom, mark_ties, sort_scores
 from podium._core.sorting cimport merge_sort
 from podium._core.spans cimport Spans, hash_span, is_same_span, make_spans, sort_spans
 
@@ -58,13 +58,19 @@ def rank_by_points(
         most = max(most, row_starts[q + 1] - row_starts[q])
     cdef int32_t[::1] table = np.empty(1 << (find_table_bits(most) + ROOM), np.int32)
     cdef uint64_t[:, ::1] entries = np.empty((most + 1, sizeof(Entry) // 8), np.uint64)
-    cdef double[::1] total = np.empty(most), value = np.empty(most)
-    cdef int32_t[::1] place = np.empty(most, np.int32), spare_place = np.empty(most, np.int32)
-    cdef uint64_t[::1] first_bits = np.empty(most, np.uint64), half = np.empty(most, np.uint64)
+    # few arrays, as making one takes as long as summing a hundred rows
+    cdef double[:, ::1] numbers = np.empty((2, most))
+    cdef int32_t[:, ::1] positions = np.empty((2, most), np.int32)
+    cdef uint64_t[:, ::1] bits_of_scores = np.empty((2, most), np.uint64)
+    cdef double[::1] total = numbers[0], value = numbers[1]
+    cdef int32_t[::1] place = positions[0]
+    cdef uint8_t[::1] joined = np.empty(most + 1, np.uint8)
     cdef TieRoom room = TieRoom(most, len(at) > 0)
     cdef Spans spans = make_spans(data, at, length)
     cdef Tally tally = Tally(&table[0], <Entry*>&entries[0, 0], 0, False)
-    cdef SortRoom sorting = SortRoom(&value[0], &place[0], &first_bits[0], &half[0], &spare_place[0])
+    cdef SortRoom sorting = SortRoom(
+        &value[0], &place[0], &bits_of_scores[0, 0], &bits_of_scores[1, 0], &positions[1, 0]
+    )
     cdef const Entry* entry = tally.entry + 1
     cdef int bits
     with nogil:
@@ -87,7 +93,9 @@ def rank_by_points(
                 counts[q] = 0
                 continue
             shown = min(tally.many, top)
-            resolve_ties(tally.many, shown, &value[0], &place[0], entry, &spans, tolerance, &tied[out], room)
+            resolve_ties(
+                tally.many, shown, &value[0], &place[0], entry, &spans, tolerance, &joined[0], &tied[out], room
+            )
             for i in range(shown):
                 items[out + i] = <item_id>entry[place[i]].key
                 places[out + i] = <int32_t>(i + 1)
@@ -199,32 +207,35 @@ cdef class TieRoom:
     cdef int64_t[::1] row
 
     def __cinit__(self, int64_t most, bint texts):
-        self.index, self.index2, self.old = (np.empty(most, np.int32) for _ in range(3))
-        self.word, self.word2 = (np.empty(most, np.uint64) for _ in range(2))
+        cdef int32_t[:, ::1] numbers = np.empty((3, most), np.int32)
+        cdef uint64_t[:, ::1] words = np.empty((2, most), np.uint64)
+        self.index, self.index2, self.old = numbers[0], numbers[1], numbers[2]
+        self.word, self.word2 = words[0], words[1]
         self.row = np.empty(most if texts else 0, np.int64)
 
 
 cdef void resolve_ties(
     int64_t n, int64_t shown, double* value, int32_t* place, const Entry* entry, const Spans* spans,
-    double tolerance, uint8_t* tied, TieRoom room,
+    double tolerance, uint8_t* joined, uint8_t* tied, TieRoom room,
 ) noexcept nogil:
     """Mark ties among the output places, order them by id, and give them one score."""
-    cdef int64_t i, k, begin = 0
-    for i in range(1, n + 1):
-        if i < n and is_tied(value[i - 1], value[i], 0.0, tolerance):
+    cdef int64_t k, begin, end = 0
+    mark_ties(value, n, 0.0, tolerance, joined)
+    while end < shown:
+        begin = end
+        end += 1
+        tied[begin] = joined[end]
+        if not joined[end]:
             continue
-        for k in range(begin, min(i, shown)):
-            tied[k] = i - begin > 1
-        if i - begin > 1:
-            for k in range(begin + 1, i):
-                value[k] = value[begin]
-            if spans.at != NULL:
-                sort_by_text(place + begin, i - begin, entry, spans, room)
-            else:
-                sort_by_number(place + begin, i - begin, entry, room)
-        begin = i
-        if begin >= shown:
-            break
+        while joined[end]:
+            value[end] = value[begin]
+            if end < shown:
+                tied[end] = True
+            end += 1
+        if spans.at != NULL:
+            sort_by_text(place + begin, end - begin, entry, spans, room)
+        else:
+            sort_by_number(place + begin, end - begin, entry, room)
 
 
 cdef void sort_by_number(int32_t* group, int64_t n, const Entry* entry, TieRoom room) noexcept nogil:

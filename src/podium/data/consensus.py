@@ -76,18 +76,22 @@ class Consensus:
         tolerance: float = ordering.TOLERANCE,
         floor: float = ordering.FLOOR,
         magnitude: float | F8 = 0.0,
+        overwrite: bool = False,
         **about: Any,
     ) -> Consensus:
         """Order the items of each query by descending score; ties by `ties`.
 
         `item` puts the smaller id first, `trec` the larger (as trec_eval does), `input` the first in the
-        input. The other parameters define which scores are tied; see `podium.kernels.ordering`.
+        input. `overwrite` snaps tied scores in the given array. The other parameters define which scores are
+        tied; see `podium.kernels.ordering`.
         """
         check_choice("ties", ties, ("item", "trec", "input"))
         key = index.arrival if ties == "input" else None
         if ties == "trec":
             key = np.arange(len(index.items), 0, -1, dtype=np.int32)
-        snapped, order, tied = ordering.rank_order(scores, index.starts, key, tolerance, floor, magnitude)
+        snapped, order, tied = ordering.rank_order(
+            scores, index.starts, key, tolerance, floor, magnitude, overwrite=overwrite
+        )
         return cls(index, snapped, order, tied, ties=ties, **about)
 
     def with_ties(self, ties: TieRule, *, single: bool = False) -> Consensus:

@@ -91,7 +91,11 @@ class Dataset:
         if self.part is None or k is not None:
             n = 5 if k is None else k
             if not 3 <= n <= len(self):
-                raise _fold_count_error(k, len(self))
+                if k is not None:
+                    raise ParameterError(f"k is {k}; accepted: 3 to the number of queries ({len(self)})")
+                fewer = f"give fewer folds, as folds=dataset.folds({len(self)})"
+                remedy = fewer if len(self) >= 3 else "folds need 3 or more"
+                raise ParameterError(f"{len(self)} queries are too few for 5 folds; {remedy}")
             part = np.empty(len(self), np.int32)  # by id, so that row order does not matter
             part[self.queries_by_id()] = np.random.default_rng(seed).permutation(np.arange(len(self)) % n)
             source = Dataset(self.preferences, self.labels, self.features, part, self.name)
@@ -104,10 +108,3 @@ class Dataset:
             Fold(source.select_parts(t[:-2]), source.select_parts(t[-2:-1]), source.select_parts(t[-1:]))
             for t in turns
         ]
-
-
-def _fold_count_error(k: int | None, queries: int) -> ParameterError:
-    if k is not None:
-        return ParameterError(f"k is {k}; accepted: 3 to the number of queries ({queries})")
-    fewer = f"give fewer folds, as folds=dataset.folds({queries})" if queries >= 3 else "folds need 3 or more"
-    return ParameterError(f"{queries} queries are too few for 5 folds; {fewer}")

@@ -103,17 +103,13 @@ class ItemIndex:
         mine_text, their_text = self.items.as_text, other.items.as_text
         if mine_text is not None and their_text is not None:
             return id_joins.match_text_ids(match, self.starts, mine_text, other.starts, their_text)
-        theirs, mine = _code_jointly(other.items, self.items)
+        first, second = other.items, self.items
+        if first.integers is not None and second.integers is not None:
+            codes = code_ids(np.concatenate((first.integers, second.integers)), "item").codes
+        else:
+            codes = code_ids([*first.tolist(), *second.tolist()], "item").codes
+        theirs, mine = codes[: len(first)], codes[len(first) :]
         width = max(int(theirs.max(initial=0)), int(mine.max(initial=0))) + 1
         keys = other.query_of_slot * width + theirs
         wanted = match[self.query_of_slot] * width + mine
         return id_joins.find_keys(keys, wanted)
-
-
-def _code_jointly(first: Ids, second: Ids) -> tuple[I8, I8]:
-    """The codes of two columns of ids: equal ids have equal codes."""
-    if first.integers is not None and second.integers is not None:
-        codes = code_ids(np.concatenate((first.integers, second.integers)), "item").codes
-    else:
-        codes = code_ids([*first.tolist(), *second.tolist()], "item").codes
-    return codes[: len(first)], codes[len(first) :]

@@ -49,7 +49,9 @@ def render_consensus(consensus: Consensus) -> str:
         ranked = consensus[query]
         grid = ranking_grid(ranked[:ITEMS], f"query {query}")
         parts.append(render_table(grid, more=max(0, len(ranked) - ITEMS)))
-    return render_block(repr(consensus), *parts, _further(len(consensus) - QUERIES, "queries"))
+    if len(consensus) > QUERIES:
+        parts.append(render_paragraph(f"... {len(consensus) - QUERIES:,} more queries"))
+    return render_block(repr(consensus), *parts)
 
 
 def ranking_grid(places: Iterable[tuple[Id, int, float, bool]], title: str = "") -> Grid:
@@ -122,7 +124,3 @@ def render_dataset(data: Dataset) -> str:
         grid = Grid(("part", "queries"), tuple((str(part), f"{n:,}") for part, n in pairs))
         shown.append(render_table(grid, more=max(0, len(numbers) - PARTS)))
     return render_block(f"Dataset {data.name}".rstrip(), *shown)
-
-
-def _further(count: int, what: str) -> str:
-    return render_paragraph(f"... {count:,} more {what}") if count > 0 else ""

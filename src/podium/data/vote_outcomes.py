@@ -89,24 +89,10 @@ def parse_winner_codes(given: WinnerCodes | None) -> AnswerCodes:
         if not all(equals and code.strip() for code, equals, _ in words):
             raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}")
         given = {code: side for code, _, side in words}
-    if isinstance(given, Mapping):
-        return _parse_sides(given)
     if isinstance(given, Sequence) and len(given) == 2:
         return _parse_scale(given[0], given[1], given)
-    raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}")
-
-
-def _parse_scale(first: Any, second: Any, given: object) -> PreferenceScale:
-    try:
-        ends = PreferenceScale(float(first), float(second))
-    except (TypeError, ValueError):
-        raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}") from None
-    if not np.isfinite(ends).all() or ends.first == ends.second:
-        raise ParameterError(f"winner_codes is {given!r}; the two ends of a scale must be different numbers")
-    return ends
-
-
-def _parse_sides(given: Mapping[Any, str]) -> dict[str, Side]:
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}")
     codes: dict[str, Side] = {}
     for cell, word in given.items():
         side = SIDES.get(word.strip().lower()) if isinstance(word, str) else None
@@ -117,6 +103,16 @@ def _parse_sides(given: Mapping[Any, str]) -> dict[str, Side]:
         if codes.setdefault(_normalize_code(cell), side) != side:
             raise ParameterError(f"winner_codes maps {cell!r} to two sides")
     return codes
+
+
+def _parse_scale(first: Any, second: Any, given: object) -> PreferenceScale:
+    try:
+        ends = PreferenceScale(float(first), float(second))
+    except (TypeError, ValueError):
+        raise ParameterError(f"winner_codes is {given!r}; write {_EXAMPLES}") from None
+    if not np.isfinite(ends).all() or ends.first == ends.second:
+        raise ParameterError(f"winner_codes is {given!r}; the two ends of a scale must be different numbers")
+    return ends
 
 
 def _normalize_code(cell: Any) -> str:

@@ -161,10 +161,30 @@ def count_contests(votes: Votes, unit: float = 1.0, side: F8 | None = None) -> C
     `side` records for each comparison whether the side named first (the winner, unless tied) was shown first
     (1), second (-1), or unknown (0). Weights are integers, so sums do not depend on the order of rows.
     """
-    room = _count_list_pairs(votes).astype(np.int64) + np.diff(votes.vote_starts)
-    if side is None:
-        return _count_by_query(votes, room, np.diff(votes.slots), unit)
-    return group_votes_by_pair(votes.slots, expand_votes(votes, side=side), unit, sides=side is not None)
+    if side is not None:
+        return group_votes_by_pair(votes.slots, expand_votes(votes, side=side), unit, sides=True)
+    rows = _count_list_pairs(votes).astype(np.int64) + np.diff(votes.vote_starts)
+    sizes = np.diff(votes.slots)
+    # every query fills its own block, and the unused rest is cut out
+    room = segments.offsets(np.minimum(rows, sizes * (sizes - 1) // 2))
+    total = int(room[-1])
+    first, second = np.empty(total, np.int32), np.empty(total, np.int32)
+    won, lost, tied = np.empty(total), np.empty(total), np.zeros(total)
+    found = np.zeros(len(sizes), np.int64)
+    dense = by_table(sizes, rows)
+    work = segments.offsets(rows + dense * sizes**2 + 1)
+    run_in_threads(core.count_contests, work, votes, dense, room, first, second, won, lost, tied, found)
+    columns: tuple[Any, ...] = (first, second, won, lost, tied)
+    starts = segments.offsets(found)
+    if starts[-1] < total:
+        last = int(np.flatnonzero(found).max(initial=0))
+        if starts[last] == room[last]:  # only the last query left space unused, as a single one does
+            columns = tuple(c[: room[last] + found[last]] for c in columns)
+        else:
+            written = np.repeat(room[:-1] - starts[:-1], found) + np.arange(int(starts[-1]))
+            columns = tuple(c[written] for c in columns)
+    first, second, *sums = columns
+    return Contests(votes.slots, starts, first, second, *(c if unit == 1.0 else c * unit for c in sums))
 
 
 def _count_list_pairs(votes: Votes) -> F8:
@@ -175,29 +195,6 @@ def _count_list_pairs(votes: Votes) -> F8:
     if votes.below:
         pairs += lengths * (sizes[query] - lengths)
     return sum_by_group(query, pairs, len(sizes))
-
-
-def _count_by_query(votes: Votes, rows: I8, sizes: I8, unit: float) -> Contests:
-    """Every query fills its own block, and the unused rest is cut out."""
-    room = segments.offsets(np.minimum(rows, sizes * (sizes - 1) // 2))
-    total = int(room[-1])
-    first, second = np.empty(total, np.int32), np.empty(total, np.int32)
-    won, lost, tied = np.empty(total), np.empty(total), np.zeros(total)
-    found = np.zeros(len(sizes), np.int64)
-    dense = by_table(sizes, rows)
-    work = segments.offsets(rows + dense * sizes**2 + 1)
-    run_in_threads(core.count_contests, work, votes, dense, room, first, second, won, lost, tied, found)
-    columns: tuple[Any, ...] = (first, second, won, lost, tied)
-    if found.sum() < total:
-        last = int(np.flatnonzero(found).max(initial=0))
-        if found[:last].sum() == room[last]:  # only the last query left space unused, as a single one does
-            columns = tuple(c[: room[last] + found[last]] for c in columns)
-        else:
-            written = _find_filled_rows(room, found)
-            columns = tuple(c[written] for c in columns)
-    first, second, *sums = columns
-    starts = segments.offsets(found)
-    return Contests(votes.slots, starts, first, second, *(c if unit == 1.0 else c * unit for c in sums))
 
 
 def by_table(sizes: I8, rows: I8) -> B1:
@@ -216,12 +213,6 @@ def counting_bytes(votes: Votes) -> tuple[F8, F8]:
     sizes, rows = np.diff(votes.slots).astype(np.float64), _count_list_pairs(votes)
     pairs = np.minimum(rows, sizes * (sizes - 1) / 2)
     return pairs, np.minimum(TABLE_BYTES * sizes**2, ROW_BYTES * rows) + PAIR_BYTES * pairs
-
-
-def _find_filled_rows(room: I8, found: I8) -> I8:
-    """The positions that were written."""
-    starts = np.cumsum(found) - found
-    return np.asarray(np.repeat(room[:-1] - starts, found) + np.arange(int(found.sum())), np.int64)
 
 
 def expand_lists(votes: Votes) -> ListVotes:

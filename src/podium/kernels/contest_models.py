@@ -183,7 +183,9 @@ def assemble_derivatives(
     """Combine the sums over pairs (by item: gradient, diagonal, borders; others: `corners`) and the prior."""
     size, model = problem.size, problem.model
     picked = [problem.widths > 0, problem.side is not None]
-    items = sums[0] - sums[1] * _compute_component_excess(problem.component, sums[0], sums[1])
+    # the gradient of a component sums to zero except for rounding, which is shared by its diagonal
+    over, under = (np.bincount(problem.component, weights=v) for v in sums[:2])
+    items = sums[0] - sums[1] * (over / np.where(under > 0, under, 1.0))[problem.component]
     gradient = np.concatenate((items, corners[[0, 2]][picked]))
     ridge = np.full(len(x), float(model.l2))
     ridge[size:] = EXTRA
@@ -197,14 +199,6 @@ def assemble_derivatives(
     if len(corner) == 2:
         corner[0, 1] = corner[1, 0] = corners[4]
     return ContestDerivatives(gradient, bend, sums[2:], corner, ridge[:size], diagonal)
-
-
-def _compute_component_excess(component: I8, gradient: F8, diagonal: F8) -> F8:
-    """The sum of a component's gradient, zero except for rounding, relative to its diagonal."""
-    if len(component) == 0:
-        return gradient
-    over, under = (np.bincount(component, weights=v) for v in (gradient, diagonal))
-    return np.asarray((over / np.where(under > 0, under, 1.0))[component], np.float64)
 
 
 def compute_prior_value(problem: ContestProblem, x: F8) -> float:

@@ -99,8 +99,14 @@ def fit_contests(
     """
     choice_model = resolve_contest_model(model, ties, l2, shape)
     queries, label = len(contests.starts) - 1, find_weak_components(contests)
+    if start is None:
+        # log odds of winning, as if all opponents were equal: saves two or three of seven steps
+        wins, losses = count_wins_and_losses(contests)
+        start = np.log((wins + 0.5) / (losses + 0.5)) * (0.6 if choice_model.kind == PROBIT else 1.0)
+    else:
+        start = np.clip(start, -FURTHEST, FURTHEST)
     found = ContestSolution(
-        _compute_start_odds(contests, choice_model) if start is None else np.clip(start, -FURTHEST, FURTHEST),
+        start,
         np.zeros(queries),
         np.zeros(queries),
         np.zeros(queries, np.int64),
@@ -110,7 +116,11 @@ def fit_contests(
         label,
     )
     if contests.lists is not None:
-        _solve_lists(contests, label, choice_model, found, tolerance, max_iterations)
+        votes, unit = contests.lists
+        problem = build_query_problem(contests, 0, choice_model, label)
+        listwise = Listwise(problem, tolerance, sets_of(votes, unit, ties=choice_model.half))
+        answer = iterate_newton(listwise, _build_start(problem, found.scores), tolerance, max_iterations)
+        _store_answer(found, 0, problem, listwise, *answer)
         return found
     sizes, pairs = np.diff(contests.starts), np.diff(contests.pair_starts)
     _solve_small_queries(contests, label, choice_model, found, pairs + sizes**3, (tolerance, max_iterations))
@@ -120,22 +130,6 @@ def fit_contests(
         answer = iterate_newton(engine, _build_start(problem, found.scores), tolerance, max_iterations)
         _store_answer(found, q, problem, engine, *answer)
     return found
-
-
-def _solve_lists(
-    contests: Contests,
-    label: I8,
-    model: ContestModel,
-    found: ContestSolution,
-    tolerance: float,
-    max_iterations: int,
-) -> None:
-    """Solve a query whose lists are not expanded into pairs."""
-    votes, unit = contests.lists  # type: ignore[misc]
-    problem = build_query_problem(contests, 0, model, label)
-    engine = Listwise(problem, tolerance, sets_of(votes, unit, ties=model.half))
-    answer = iterate_newton(engine, _build_start(problem, found.scores), tolerance, max_iterations)
-    _store_answer(found, 0, problem, engine, *answer)
 
 
 def count_wins_and_losses(contests: Contests) -> tuple[F8, F8]:
@@ -150,14 +144,6 @@ def count_wins_and_losses(contests: Contests) -> tuple[F8, F8]:
     wins, losses = np.zeros(slots), np.zeros(slots)
     core_counts.count_wins_and_losses(first, second, won, lost, tied, wins, losses)
     return wins, losses
-
-
-def _compute_start_odds(contests: Contests, model: ContestModel) -> F8:
-    """Starting point: log odds of winning, as if all opponents were equal; saves two or three of seven steps."""
-    wins, losses = count_wins_and_losses(contests)
-    return np.asarray(
-        np.log((wins + 0.5) / (losses + 0.5)) * (0.6 if model.kind == PROBIT else 1.0), np.float64
-    )
 
 
 def _solve_small_queries(

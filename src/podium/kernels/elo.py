@@ -28,24 +28,20 @@ def compute_elo(votes: Votes, k: float, rate: float, rounds: int = 0, seed: int 
     identity = np.arange(int(starts[-1])) - np.repeat(starts[:-1], np.diff(starts))
     if rounds == 0:
         return _play_events(votes, starts, identity, k, rate, np.zeros(slots))
-    votes, total, random = _sort_comparisons(votes), np.zeros(slots), np.random.default_rng(seed)
-    for _ in range(rounds):
-        key = random.random(int(starts[-1]))
-        order = identity[np.lexsort((key, np.repeat(np.arange(len(lists)), np.diff(starts))))]
-        total += _play_events(votes, starts, order, k, rate, np.zeros(slots))
-    return total / rounds
-
-
-def _sort_comparisons(votes: Votes) -> Votes:
-    """The comparisons of each query in an order that depends on their content alone."""
     keys = (votes.vote_weight, votes.tie, votes.loser, votes.winner)
-    order = np.lexsort((*keys, np.repeat(np.arange(len(votes.slots) - 1), np.diff(votes.vote_starts))))
-    return votes._replace(
+    order = np.lexsort((*keys, np.repeat(np.arange(len(lists)), np.diff(votes.vote_starts))))
+    votes = votes._replace(
         winner=votes.winner[order],
         loser=votes.loser[order],
         tie=votes.tie[order],
         vote_weight=votes.vote_weight[order],
     )
+    total, random = np.zeros(slots), np.random.default_rng(seed)
+    for _ in range(rounds):
+        key = random.random(int(starts[-1]))
+        order = identity[np.lexsort((key, np.repeat(np.arange(len(lists)), np.diff(starts))))]
+        total += _play_events(votes, starts, order, k, rate, np.zeros(slots))
+    return total / rounds
 
 
 def _play_events(votes: Votes, starts: I8, order: I8, k: float, rate: float, ratings: F8) -> F8:

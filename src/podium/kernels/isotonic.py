@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from podium._core import isotonic as core
-from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.dispatch import F8, I8
 
 __all__ = ["BlockOrder", "build_block_order", "project_isotonic"]
 
@@ -38,22 +38,16 @@ def build_block_order(scores: F8, starts: I8, then: F8 | None = None, grades: F8
     new = np.ones(len(rows), np.bool_)
     new[1:] = (value[1:] != value[:-1]) | (query[1:] != query[:-1])
     if grades is not None and not np.isnan(grades).all():
-        rows, new = _reorder_by_grade(rows, new, query, grades)
+        # the places of graded slots are redistributed among them: higher grades first
+        held = np.flatnonzero(~np.isnan(grades[rows]))
+        mine = rows[held]
+        mine = mine[np.lexsort((held, -grades[mine], query[held]))]
+        rows[held] = mine
+        falls = np.zeros(len(held), np.bool_)
+        same = query[held][1:] == query[held][:-1]
+        falls[1:] = same & (grades[mine][1:] < grades[mine][:-1])
+        new[held[falls]] = True  # a lower grade never shares a block with a higher one before it
     return BlockOrder(rows, np.cumsum(new) - 1, starts)
-
-
-def _reorder_by_grade(rows: I8, new: B1, query: I8, grades: F8) -> tuple[I8, B1]:
-    """Redistribute the places of graded slots among them: higher grades first."""
-    held = np.flatnonzero(~np.isnan(grades[rows]))
-    mine = rows[held]
-    mine = mine[np.lexsort((held, -grades[mine], query[held]))]
-    rows, new = rows.copy(), new.copy()
-    rows[held] = mine
-    falls = np.zeros(len(held), np.bool_)
-    same = query[held][1:] == query[held][:-1]
-    falls[1:] = same & (grades[mine][1:] < grades[mine][:-1])
-    new[held[falls]] = True  # a lower grade never shares a block with a higher one before it
-    return rows, new
 
 
 def project_isotonic(values: F8, order: BlockOrder, margin: float = 0.0) -> F8:

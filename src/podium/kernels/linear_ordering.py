@@ -16,7 +16,7 @@ from podium._core import linear_ordering as core
 from podium.core.errors import Option
 from podium.core.optional import is_installed, require_module
 from podium.kernels import graphs
-from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.dispatch import F8, I8
 
 __all__ = [
     "compute_order_value",
@@ -61,17 +61,13 @@ def find_ordered_components(margin: F8) -> list[I8]:
     links = np.zeros((count, count), np.bool_)
     links[label[upper], label[lower]] = True
     np.fill_diagonal(links, False)
-    return [parts[c] for c in _sort_topologically(links, [int(p[0]) for p in parts])]
-
-
-def _sort_topologically(links: B1, key: list[int]) -> list[int]:
-    waiting = links.sum(axis=0)
+    waiting, key = links.sum(axis=0), [int(p[0]) for p in parts]
     ready = [(key[c], int(c)) for c in np.flatnonzero(waiting == 0)]
     heapq.heapify(ready)
     order = []
     while ready:
         _, c = heapq.heappop(ready)
-        order.append(c)
+        order.append(parts[c])
         waiting -= links[c]
         for d in np.flatnonzero(links[c] & (waiting == 0)).tolist():
             heapq.heappush(ready, (key[d], d))
@@ -130,7 +126,9 @@ def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
         above = _expand_triangle(relaxed.values, len(margin))
         rounded = improve_order(margin, np.argsort(-above.sum(axis=1), kind="stable"))
         best = max((best, rounded), key=lambda o: compute_order_value(margin, o))
-        held = float(weight @ _build_above_matrix(best)[i, j])
+        place = np.empty(len(margin), np.int64)
+        place[best] = np.arange(len(margin))
+        held = float(weight @ (place[i] < place[j]).astype(np.float64))
         # values of orders are multiples of `step`, so a smaller gap proves optimality
         if relaxed.objective < held + step * (1 - 1e-6):
             return best, True
@@ -210,12 +208,6 @@ def _solve_program(weight: F8, cuts: _TriangleCuts, bounds: tuple[F8, F8], most_
         )
     reduced = np.array(solution.col_dual, np.float64)
     return _Solution(name, np.array(solution.col_value), -float(info.objective_function_value), reduced)
-
-
-def _build_above_matrix(order: I8) -> F8:
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return (place[:, None] < place).astype(np.float64)
 
 
 def _expand_triangle(x: F8, size: int) -> F8:

@@ -101,19 +101,17 @@ class LinearPredictor:
         """The coefficients that fit a target (for the losses with exp: its logarithm)."""
         if not self._used.shape[1]:
             return np.zeros(0)
-        found = self._fit_least_squares(target)
+        towards = _multiply_transposed(self._used, target) - self._l1 / 2
+        if self._bounded:
+            found = solve_nonnegative(self._gram, towards)
+        else:
+            found = np.asarray(np.linalg.solve(self._gram, towards))
         if self.loss != "squared":
             found = self._fit_exponential(target, found)
         if not self._split:
             return found
         half = self.columns.shape[1]
         return found[:half] - found[half:]
-
-    def _fit_least_squares(self, target: F8) -> F8:
-        towards = _multiply_transposed(self._used, target) - self._l1 / 2
-        if not self._bounded:
-            return np.asarray(np.linalg.solve(self._gram, towards))
-        return solve_nonnegative(self._gram, towards)
 
     def _fit_exponential(self, target: F8, begin: F8) -> F8:
         """The generalized linear model, by a quasi-Newton method within bounds."""

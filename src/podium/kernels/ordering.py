@@ -27,19 +27,19 @@ def rank_order(
     tolerance: float = TOLERANCE,
     floor: float = FLOOR,
     magnitude: float | F8 = 0.0,
+    *,
+    overwrite: bool = False,
 ) -> tuple[F8, I4, B1]:
     """Sort each query by falling score, ties by ascending `tie_key` (default: by slot, that is by id).
 
     `magnitude` is one number for all queries, or one per query. Returns the snapped scores by slot, the slots
-    in order, and whether the slot at each place is tied.
+    in order, and whether the slot at each place is tied. `overwrite` snaps the given scores in place, which saves
+    an array where nothing else refers to them.
     """
     least: F8 = np.broadcast_to(np.asarray(magnitude, np.float64), len(starts) - 1)
     scores = np.ascontiguousarray(scores, np.float64)
-    snapped, order, tied = (
-        np.empty(len(scores)),
-        np.empty(len(scores), np.int32),
-        np.empty(len(scores), np.bool_),
-    )
+    snapped = scores if overwrite and scores.flags.writeable else np.empty(len(scores))
+    order, tied = np.empty(len(scores), np.int32), np.empty(len(scores), np.bool_)
     made = (snapped, order, tied)
     run_in_threads(
         core.rank_order, starts, starts, scores, *made, tie_key, tolerance, floor, np.ascontiguousarray(least)

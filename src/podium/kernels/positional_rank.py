@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium._core import positional_rank as core
-from podium.kernels.dispatch import B1, F8, I4, I8, U1, run_in_threads
+from podium.kernels.dispatch import B1, F8, I4, I8, run_in_threads
 from podium.kernels.local_items import TextColumn
 from podium.kernels.ordering import TOLERANCE
 
@@ -44,7 +44,13 @@ def rank_by_points(
     1].
     """
     n, queries = len(rank), len(row_starts) - 1
-    ids, plain, data, at, length = _split_item_columns(item)
+    if isinstance(item, np.ndarray):
+        ids, plain = item, False
+        data, at, length = np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int32)
+    else:
+        plain = item.codes is None  # the rows are texts
+        ids = np.zeros(0, np.int64) if item.codes is None else item.codes
+        data, at, length = item.buffer, item.offsets[:-1], np.diff(item.offsets).astype(np.int32)
     items, places = np.empty(n, ids.dtype), np.empty(n, np.int32)
     scores, tied = np.empty(n), np.empty(n, np.bool_)
     begins, counts, bad = (
@@ -62,17 +68,6 @@ def rank_by_points(
         return RankedItems(items[:total], places[:total], scores[:total], tied[:total], counts)
     where = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(total)
     return RankedItems(items[where], places[where], scores[where], tied[where], counts)
-
-
-def _split_item_columns(item: npt.NDArray[Any] | TextColumn) -> tuple[npt.NDArray[Any], bool, U1, I8, I4]:
-    """Ids, whether the rows are texts instead, and the texts."""
-    if isinstance(item, np.ndarray):
-        ids, buffer, at, length = item, np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int32)
-    else:
-        ids = np.zeros(0, np.int64) if item.codes is None else item.codes
-        buffer, at, length = item.buffer, item.offsets[:-1], np.diff(item.offsets).astype(np.int32)
-    plain = not isinstance(item, np.ndarray) and item.codes is None
-    return ids, plain, buffer, at, length
 
 
 def compute_ranks_by_score(list_starts: I8, score: F8, rank: I4 | None) -> I4 | None:

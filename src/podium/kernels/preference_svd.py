@@ -102,14 +102,9 @@ def _is_single_list(m: PreferenceMatrices) -> B1:
 def _run_kernel(kernel: Callable[..., None], which: I8, m: PreferenceMatrices, *arguments: Any) -> None:
     """Run a kernel on some of the matrices, in parts of about equal work."""
     if len(which):
-        work = segments.offsets(np.diff(_cumulative_work(m))[which])
+        rows = m.starts[m.list_starts] + m.vote_starts + MATRIX_COST * np.arange(len(m.list_starts))
+        work = segments.offsets(np.diff(rows + m.starts_out if m.below else rows)[which])
         run_in_threads(kernel, work, which, m, *arguments)
-
-
-def _cumulative_work(m: PreferenceMatrices) -> I8:
-    """Cumulative work by matrix."""
-    rows = m.starts[m.list_starts] + m.vote_starts + MATRIX_COST * np.arange(len(m.list_starts))
-    return rows + m.starts_out if m.below else rows
 
 
 # -- more than one pair of vectors ---------------------------------------------------------------------------
@@ -136,7 +131,13 @@ def compute_singular_vectors(m: PreferenceMatrices, p: int) -> tuple[F8, F8, F8]
         u[inside, 1 : 1 + kept] = rest[0].reshape(-1, kept)
         v[inside, 1 : 1 + kept] = rest[2].reshape(-1, kept)
         sigma[which, 1 : 1 + kept] = rest[1]
-    _orient_signs(m, u, v, sigma)
+    sigma[sigma <= NOTHING * sigma[:, :1]] = 0.0
+    for k in range(1, p):
+        by_u, by_v = (np.bincount(m.owner, part[:, k], len(m.query)) for part in (u, v))
+        sign = np.where(np.where(np.abs(by_u) > 1e-9, by_u, by_v) < 0, -1.0, 1.0)
+        factor = np.where(sigma[:, k] > 0, sign, 0.0)[m.owner]
+        u[:, k] *= factor
+        v[:, k] *= factor
     return u, v, sigma
 
 
@@ -184,15 +185,3 @@ def _decompose_large(m: PreferenceMatrices, which: I8, head: Parts, p: int) -> P
         if np.abs(multiply_block_transposed(u) - v[:, :kept] * sigma).max() <= NOTHING * value:
             break
     return u[None], sigma[None], v[None, :, :kept]
-
-
-def _orient_signs(m: PreferenceMatrices, u: F8, v: F8, sigma: F8) -> None:
-    """Remove noise, and fix the signs."""
-    owner, count = m.owner, len(m.query)
-    sigma[sigma <= NOTHING * sigma[:, :1]] = 0.0
-    for k in range(1, u.shape[1]):
-        by_u, by_v = (np.bincount(owner, part[:, k], count) for part in (u, v))
-        sign = np.where(np.where(np.abs(by_u) > 1e-9, by_u, by_v) < 0, -1.0, 1.0)
-        factor = np.where(sigma[:, k] > 0, sign, 0.0)[owner]
-        u[:, k] *= factor
-        v[:, k] *= factor

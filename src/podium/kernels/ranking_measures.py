@@ -61,16 +61,11 @@ def walk_rankings(rankings: Rankings, walks: list[RankingWalk]) -> F8:
     discount = np.stack([np.pad(w.discount, (0, width - len(w.discount))) for w in walks])
     kind = np.array([w.kind for w in walks], np.int64)
     gain, limit = np.stack([w.gain for w in walks]), np.stack([w.limit for w in walks])
-    given = (*rankings, _compute_depths(sizes, walks), kind, gain, discount, limit, out)
+    # how far down the longest of the walks goes
+    depth = np.minimum(sizes, np.max([sizes if w.kind == BPREF else w.limit for w in walks], axis=0))
+    given = (*rankings, depth, kind, gain, discount, limit, out)
     run_in_threads(core.walk_rankings, np.concatenate(([0], np.cumsum(sizes))), *given)
     return out
-
-
-def _compute_depths(sizes: I8, walks: list[RankingWalk]) -> I8:
-    """How far down the longest of the walks goes, for each query."""
-    deepest = np.max([sizes if w.kind == BPREF else w.limit for w in walks], axis=0)
-    depth: I8 = np.minimum(sizes, deepest)
-    return depth
 
 
 # -- pairs --------------------------------------------------------------------------------------------------

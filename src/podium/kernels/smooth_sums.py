@@ -31,22 +31,10 @@ def near_cells(kind: int) -> F8:
     to_series = np.cos(np.outer(np.arange(TERMS), angle)) * 2 / TERMS
     to_series[0] /= 2
     d = np.arange(-REACH, REACH + 1)[:, None, None] + (t[:, None] - t) / 2
-    values = [_half_tanh, _logistic_slope, _log_cosh][kind](d)
+    z = np.exp(-np.abs(d))
+    values = (np.tanh(d / 2) / 2, z / (1 + z) ** 2, np.abs(d) + 2 * np.log1p(z))[kind]
     # einsum, not @: a fixed summation order, independent of the number of threads
     return np.ascontiguousarray(np.einsum("ki,dij,mj->dkm", to_series, values, to_series))
-
-
-def _half_tanh(d: F8) -> F8:
-    return np.asarray(np.tanh(d / 2) / 2, np.float64)
-
-
-def _logistic_slope(d: F8) -> F8:
-    z = np.exp(-np.abs(d))
-    return np.asarray(z / (1 + z) ** 2, np.float64)
-
-
-def _log_cosh(d: F8) -> F8:
-    return np.asarray(np.abs(d) + 2 * np.log1p(np.exp(-np.abs(d))), np.float64)
 
 
 def sums(kind: int, source: F8, mass: F8, target: F8) -> F8:

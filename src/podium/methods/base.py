@@ -89,6 +89,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     expert_weights: F8 | None = None
     p_values: F8 | None = None  # by slot
+    overwrite: bool = False  # whether nothing else refers to `scores`, so that ties can be snapped in place
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -148,6 +149,7 @@ class Aggregator(params.ParameterDataclass, ABC):
             tolerance=outcome.tolerance,
             floor=outcome.floor,
             magnitude=outcome.magnitude,
+            overwrite=outcome.overwrite,
             method=repr(self),
             source=preferences,
             diagnostics=diagnostics,

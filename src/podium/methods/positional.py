@@ -91,7 +91,7 @@ class Positional(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> F8 | Outcome:
         # sums of positive points have a small relative error, however small they are
-        return Outcome(self._sums(preferences, weights), floor=0.0)
+        return Outcome(self._sums(preferences, weights), floor=0.0, overwrite=True)
 
     def _sums(self, preferences: Preferences, weights: F8) -> F8:
         lists, slots = preferences.lists, len(preferences.index.items)

@@ -100,7 +100,8 @@ class _ScoreFusion(Aggregator):
             magnitude = np.zeros(len(sizes))
             row = np.abs(lists.fill_scores(sizes)) * weights[lists.expert][lists.list_of_row]
             np.maximum.at(magnitude, lists.query_of_list[lists.list_of_row], row)
-        return Outcome(self._combine_scores(preferences, weights), absent=listing == 0, magnitude=magnitude)
+        scores = self._combine_scores(preferences, weights)
+        return Outcome(scores, absent=listing == 0, magnitude=magnitude, overwrite=True)
 
     def _combine_scores(self, preferences: Preferences, weights: F8) -> F8:
         """Scores of items that at least one expert lists: the weighted sum of the normalized ones."""

@@ -32,6 +32,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         docs_url=None,  # FastAPI's pages load scripts from a CDN; ours are rendered locally
         redoc_url=None,
         openapi_url=None,
+        # the metrics are those of `RequestMetrics`; traces would name paths, in which there are ids
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         lifespan=_lifespan,
         middleware=[
             Middleware(RequestMiddleware, settings=settings, guard=guard, meters=meters, endpoints=endpoints)

@@ -46,7 +46,7 @@ class RequestMiddleware:
         endpoints: Mapping[tuple[str, str], Endpoint],
     ) -> None:
         self._app, self._settings, self._guard, self._meters = app, settings, guard, meters
-        self._endpoints, self._running = endpoints, 0
+        self._endpoints = endpoints
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Process one request."""
@@ -55,8 +55,7 @@ class RequestMiddleware:
                 await self._app(scope, receive, send)
             return  # web sockets are not supported
         begin, out = time.perf_counter(), _ResponseSender(scope, send)
-        self._running += 1
-        self._meters.running.set(self._running)
+        self._meters.running += 1
         try:
             await self._admit_request(scope, receive, out)
         except RequestRefused as no:
@@ -74,8 +73,7 @@ class RequestMiddleware:
             log_failure(_route_pattern(scope), error)
             await out.send_error(500, "internal server error", "see the server log")
         finally:
-            self._running -= 1
-            self._meters.running.set(self._running)
+            self._meters.running -= 1
             taken, route = time.perf_counter() - begin, _route_pattern(scope)
             self._meters.count_request(scope["method"], route, out.status, taken)
             log_request(scope["method"], route, out.status, taken, out.size)
@@ -89,7 +87,7 @@ class RequestMiddleware:
             raise RequestRefused(400, "the request does not have exactly one Host header", "send one")
         self._guard.check_request(scope["method"], path, headers)
         limits = self._settings.limits
-        if self._running > limits.concurrent and path not in WATCHED:
+        if self._meters.running > limits.concurrent and path not in WATCHED:
             raise RequestRefused(
                 429,
                 f"{limits.concurrent} requests are already running",

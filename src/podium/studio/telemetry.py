@@ -27,7 +27,9 @@ class RequestMetrics:
         )
         # cached: lookup by label is slow
         self._meters: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self.running = Gauge("podium_requests_running", "Requests in progress", registry=self._registry)
+        self.running = 0  # requests in progress, read when the metrics are
+        running = Gauge("podium_requests_running", "Requests in progress", registry=self._registry)
+        running.set_function(lambda: self.running)
         self.computing = Gauge(
             "podium_computations_running", "Computations in progress", registry=self._registry
         )

@@ -12,7 +12,7 @@ from podium.data.building.validate import build_comparisons, build_lists
 from podium.data.ids import CodedColumn, Ids
 from podium.data.index import ItemIndex
 from podium.data.lists import Lists
-from podium.kernels.dispatch import I4, I8
+from podium.kernels.dispatch import I8
 
 if TYPE_CHECKING:
     from podium.data.preferences import Preferences
@@ -51,6 +51,10 @@ def concat_preferences(parts: Sequence[Preferences]) -> Preferences:
     lists = _concat_lists(parts, slots, experts, query_of, index, expert.ids)
     winner = np.concatenate([s[p.comparisons.winner] for p, s in zip(parts, slots, strict=True)])
     loser = np.concatenate([s[p.comparisons.loser] for p, s in zip(parts, slots, strict=True)])
+    tables = [p.comparisons for p in parts]
+    sides = None  # unknown for parts without them
+    if any(t.side is not None for t in tables):
+        sides = np.concatenate([np.zeros(len(t), np.int32) if t.side is None else t.side for t in tables])
     voters = np.concatenate([e[p.comparisons.expert] for p, e in zip(parts, experts, strict=True)])
     votes = build_comparisons(
         query_of[winner],
@@ -59,18 +63,10 @@ def concat_preferences(parts: Sequence[Preferences]) -> Preferences:
         loser,
         np.concatenate([p.comparisons.tie for p in parts]),
         np.concatenate([p.comparisons.weight for p in parts]),
-        _concat_sides(parts),
+        sides,
         queries=len(index),
     )
     return Preferences(index, expert.ids, lists, votes, readings.pop())
-
-
-def _concat_sides(parts: Sequence[Preferences]) -> I4 | None:
-    """The order in which the items of all votes were shown; unknown for parts without it."""
-    tables = [p.comparisons for p in parts]
-    if all(t.side is None for t in tables):
-        return None
-    return np.concatenate([np.zeros(len(t), np.int32) if t.side is None else t.side for t in tables])
 
 
 def _concat_lists(

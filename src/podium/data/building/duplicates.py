@@ -65,7 +65,11 @@ def merge_duplicates(rows: ListRows, list_key: I8, policy: str, sizes: I8) -> tu
 
 def _merge_lists(rows: ListRows, code: I8, policy: str, sizes: I8) -> tuple[ListRows, I8]:
     assert rows.rank is not None
-    value = _fill_scores(rows, code, sizes)
+    last_rank = np.zeros(int(code.max()) + 1, np.int64)
+    np.maximum.at(last_rank, code, rows.rank)
+    value = segments.implied_scores(rows.rank, last_rank[code], sizes[rows.query])
+    if rows.score is not None:
+        value = np.where(np.isnan(rows.score), value, rows.score)
     last = (rows.slot, rows.rank, -value, code) if policy == "best" else (rows.slot, -value, rows.rank, code)
     # the copy to keep comes first; the slot as last key makes the order independent of the input
     order = np.lexsort(last)
@@ -82,12 +86,3 @@ def _merge_lists(rows: ListRows, code: I8, policy: str, sizes: I8) -> tuple[List
         score = np.where(np.isnan(score), np.nan, total)
     ranks = segments.competition_ranks(code[kept], worth)
     return ListRows(rows.query[kept], rows.expert[kept], rows.slot[kept], ranks, score), code[kept]
-
-
-def _fill_scores(rows: ListRows, code: I8, sizes: I8) -> F8:
-    """The score of each row, derived from its rank if it has none."""
-    assert rows.rank is not None
-    last = np.zeros(int(code.max()) + 1, np.int64)
-    np.maximum.at(last, code, rows.rank)
-    implied = segments.implied_scores(rows.rank, last[code], sizes[rows.query])
-    return implied if rows.score is None else np.where(np.isnan(rows.score), implied, rows.score)

@@ -39,9 +39,27 @@ def build_endpoints(app: FastAPI) -> dict[tuple[str, str], Endpoint]:
     routes = [
         route for route in router.routes if isinstance(route, PlainRoute) and "POST" in (route.methods or ())
     ]
-    return {
-        ("POST", route.path): ExceptionMiddleware(route.answer, app.exception_handlers) for route in routes
-    }
+    return {("POST", route.path): _handle_errors(route, app) for route in routes}
+
+
+def _handle_errors(route: PlainRoute, app: FastAPI) -> Endpoint:
+    """Answers of a route; the error handlers are called for a failed request only, as they wrap every message."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        scope["route"] = route
+        try:
+            response = await route.endpoint(Request(scope, receive))
+        except Exception as problem:
+            error = problem
+
+            async def fail(*_: Any) -> None:
+                raise error
+
+            await ExceptionMiddleware(fail, app.exception_handlers)(scope, receive, send)
+            return
+        await response(scope, receive, send)
+
+    return answer
 
 
 def respond_error(_request: Request, error: PodiumError) -> Response:

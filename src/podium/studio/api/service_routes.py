@@ -17,7 +17,6 @@ from msgspec.json import encode
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from podium.core.errors import InputError
 from podium.core.version import __version__
@@ -75,12 +74,6 @@ class PlainRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The function itself."""
         return self.endpoint
-
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request whose method and path are those of this route."""
-        scope["route"] = self
-        response = await self.endpoint(Request(scope, receive))
-        await response(scope, receive, send)
 
 
 router = APIRouter(route_class=PlainRoute)
