@@ -206,15 +206,15 @@ def _read_votes(table: Any, roles: Mapping[str, str], codes: AnswerCodes) -> Pre
     items = _read_ids(table, names[0], "item_a"), _read_ids(table, names[1], "item_b")
     first, second, answers = (table[name].to_list() for name in (*names, roles["winner"]))
     blank = ("omit rows without an answer",)
-    outcomes = decode_outcomes(PairAnswers(first, second, answers, names), codes, _row_error, blank)
+
+    def row_error(row: int, problem: str, remedy: MessageText) -> InputError:
+        return InputError(problem, source=row_origin(row)[0], remedy=remedy)
+
+    outcomes = decode_outcomes(PairAnswers(first, second, answers, names), codes, row_error, blank)
     if tie is not None:
         outcomes = outcomes._replace(tie=outcomes.tie | check_tie_marks(tie, row_origin)[outcomes.row])
     given = None if weight is None else check_numbers(weight, "weight")
     return build_votes(query, expert, items, outcomes, given, row_origin)
-
-
-def _row_error(row: int, problem: str, remedy: MessageText) -> InputError:
-    return InputError(problem, source=row_origin(row)[0], remedy=remedy)
 
 
 def _describe_columns(table: Any) -> str:

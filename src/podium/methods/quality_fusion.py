@@ -115,9 +115,8 @@ class QualityWeightedFusion(Aggregator):
         rule: Positional = rrf if self.points == "rrf" else rbc
         if self.points == "auto":
             rule = ReciprocalRankFusion(k=FIRST_K)
-        evidence = None
+        evidence, lists = None, list(_iterate_lists(preferences, sample, compared))
         while True:
-            lists = _iterate_lists(preferences, sample, compared)
             correlation, shared, items = compute_expert_correlations(lists, rule._points, len(compared))
             group = find_copies(correlation, shared)
             quality = estimate_expert_quality(correlation, group, items)
@@ -128,7 +127,7 @@ class QualityWeightedFusion(Aggregator):
                 weights = given * trust.mean() if len(trust) else given
                 weights[compared] = given[compared] * trust
                 return _Estimate(rule, compared, quality, weights, group, len(sample))
-            evidence = measure_rank_evidence(_iterate_lists(preferences, sample, compared), trust)
+            evidence = measure_rank_evidence(lists, trust)
             rule = rbc if _is_top_heavy(evidence) else rrf
 
     def _describe(self, preferences: Preferences, estimate: _Estimate) -> Iterator[str]:
