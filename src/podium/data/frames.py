@@ -389,9 +389,7 @@ def values_frame(queries: Ids, columns: dict[str, npt.NDArray[Any]], backend: Fr
 
 
 def records_frame(records: Sequence[Any], kind: type, key: str, backend: FrameBackend) -> Any:
-    """One row per record, one column per field of its dataclass; `key` is a field of ids, tuples are joined
-    by commas, and None is missing.
-    """
+    """One row per record, one column per field; `key` is a field of ids, tuples are joined by commas."""
     columns: dict[str, Any] = {}
     for name in (field.name for field in dataclasses.fields(kind)):
         values = [getattr(record, name) for record in records]
