@@ -97,6 +97,16 @@ def test_disagreement_is_reported_and_gives_equal_weights():
     assert "no order can be trusted" in " ".join(consensus.diagnostics.notes)
 
 
+def test_queries_without_agreement_are_named():
+    lists = {
+        q: {"x": ["a", "b", "c", "d"], "y": ["a", "b", "d", "c"], "z": ["b", "a", "c", "d"]}
+        for q in range(20)
+    }
+    lists["odd"] = {"x": ["a", "b", "c", "d"], "y": ["d", "c", "b", "a"], "z": ["c", "d", "a", "b"]}
+    notes = make("quality_weighted").aggregate(Preferences.from_lists(lists)).diagnostics.notes
+    assert "the experts hardly agree in 1 query of 21, such as odd" in notes
+
+
 def test_ranks_decide_in_full_lists_and_listing_where_ranks_are_noise():
     assert isinstance(QualityWeightedFusion().choose_rule(simulate(GOOD)), RankBiasedCentroids)
     # every expert lists ten of the best items in random order: being listed is all that there is to learn
@@ -158,11 +168,16 @@ def test_correlations_are_those_of_numpy():
     ranks = [np.array([dice.permutation(7) + 1.0 for _ in range(3)]) for _ in range(4)]
     ranks[1][2] = np.where(ranks[1][2] > 4, 0, ranks[1][2])
     queries = [QueryLists(np.arange(3), rank) for rank in ranks]
-    correlation, shared, items = compute_expert_correlations(queries, lambda r: 1 / (60 + r), 3)
+    correlation, shared, items, by_query = compute_expert_correlations(queries, lambda r: 1 / (60 + r), 3)
     expected = np.mean([np.corrcoef(np.where(r > 0, 1 / (60 + np.maximum(r, 1)), 0)) for r in ranks], axis=0)
     assert correlation == pytest.approx(expected, abs=1e-12)
     assert shared.tolist() == [[4] * 3] * 3
     assert items.tolist() == [28] * 3
+    pairs = [
+        np.corrcoef(np.where(r > 0, 1 / (60 + np.maximum(r, 1)), 0))[np.triu_indices(3, 1)].mean()
+        for r in ranks
+    ]
+    assert by_query == pytest.approx(pairs, abs=1e-12)
 
 
 def test_quality_is_recovered_from_a_one_factor_model():

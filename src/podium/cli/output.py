@@ -95,8 +95,9 @@ class Output:
             return
         size = f"{format_count(len(shortened), 'query')}, {format_count(len(shortened.order), 'item')}"
         click.echo(f"{size} written to {path}", err=True)
-        if reading:
-            click.echo(reading, err=True)
+        for line in (*consensus.diagnostics.notes, reading):
+            if line:
+                click.echo(line, err=True)
 
 
 def with_output(command: F) -> F:

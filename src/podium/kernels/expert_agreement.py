@@ -12,6 +12,7 @@ from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.graphs import label_matrix_components
 
 __all__ = [
+    "ExpertCorrelations",
     "QueryLists",
     "RankEvidence",
     "compute_expert_correlations",
@@ -32,6 +33,15 @@ class QueryLists(NamedTuple):
     rank: F8  # lists x items
 
 
+class ExpertCorrelations(NamedTuple):
+    """How the lists of experts correlate, by pair of experts and by query."""
+
+    mean: F8  # by pair of experts, over the queries that both answer
+    shared: I8  # number of these queries
+    items: I8  # by expert: items in its queries
+    by_query: F8  # mean over the pairs of lists of a query; NaN with fewer than two that tell items apart
+
+
 class RankEvidence(NamedTuple):
     """Share of the other experts that list an item, by its place in a list; NaN without such items."""
 
@@ -42,14 +52,10 @@ class RankEvidence(NamedTuple):
 
 def compute_expert_correlations(
     queries: Iterable[QueryLists], points: Callable[[F8], F8], experts: int
-) -> tuple[F8, I8, I8]:
-    """Mean correlation of the lists of two experts, over the queries that both answer.
-
-    A list is a vector over all items of its query: the points of its rank, 0 for items that it lacks. Also
-    returns the number of queries that two experts share, and by expert the number of items in its queries.
-    """
+) -> ExpertCorrelations:
+    """Correlations of lists as vectors over all items of a query: the points of a rank, 0 for an item not listed."""
     total, shared = np.zeros((experts, experts)), np.zeros((experts, experts), np.int64)
-    items = np.zeros(experts, np.int64)
+    items, by_query = np.zeros(experts, np.int64), []
     for expert, rank in queries:
         value = np.where(rank > 0, points(np.maximum(rank, 1.0)), 0.0)
         centered = value - value.mean(axis=1, keepdims=True)
@@ -62,7 +68,9 @@ def compute_expert_correlations(
         total[block] += unit @ unit.T
         shared[block] += 1
         items[who] += rank.shape[1]
-    return total / np.maximum(shared, 1), shared, items
+        count, joint = len(who), unit.sum(axis=0)
+        by_query.append((joint @ joint - count) / (count * (count - 1)) if count > 1 else np.nan)
+    return ExpertCorrelations(total / np.maximum(shared, 1), shared, items, np.array(by_query))
 
 
 def find_copies(correlation: F8, shared: I8) -> I8:

@@ -10,6 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from podium.core.params import Choice, Range, Tune
+from podium.core.text import format_count
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
@@ -36,7 +37,7 @@ TOP_HEAVY = (
     0.5  # rank counts for more than listing where it moves agreement by this share of what listing does
 )
 MOST_EXPERTS = 2_000  # compared with each other, those with the most lists; all others get the mean weight
-DOUBTFUL = 0.05  # mean quality below which the experts do not agree
+DOUBTFUL = 0.05  # mean quality, or mean correlation in a query, below which the experts do not agree
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,7 @@ class _Estimate:
     weights: F8  # of all experts
     group: I8  # copies share a number
     queries: int
+    doubtful: I8  # codes of queries in which the experts do not agree
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -117,16 +119,17 @@ class QualityWeightedFusion(Aggregator):
             rule = ReciprocalRankFusion(k=FIRST_K)
         evidence, lists = None, list(_iterate_lists(preferences, sample, compared))
         while True:
-            correlation, shared, items = compute_expert_correlations(lists, rule._points, len(compared))
-            group = find_copies(correlation, shared)
-            quality = estimate_expert_quality(correlation, group, items)
+            correlations = compute_expert_correlations(lists, rule._points, len(compared))
+            group = find_copies(correlations.mean, correlations.shared)
+            quality = estimate_expert_quality(correlations.mean, group, correlations.items)
             trust = np.maximum(quality, 0.0) / np.sqrt(np.bincount(group)[group])
             if not (trust > 0).any():
                 trust = np.ones(len(compared))
             if self.points != "auto" or evidence is not None:
                 weights = given * trust.mean() if len(trust) else given
                 weights[compared] = given[compared] * trust
-                return _Estimate(rule, compared, quality, weights, group, len(sample))
+                doubtful = sample[correlations.by_query < DOUBTFUL]
+                return _Estimate(rule, compared, quality, weights, group, len(sample), doubtful)
             evidence = measure_rank_evidence(lists, trust)
             rule = rbc if _is_top_heavy(evidence) else rrf
 
@@ -145,6 +148,10 @@ class QualityWeightedFusion(Aggregator):
             yield f"copies of one list: {', '.join(names[:5])}" + (" ..." if len(names) > 5 else "")
         if len(compared) > 2 and float(estimate.quality.mean()) < DOUBTFUL:
             yield "the experts hardly agree: no order can be trusted without labels"
+        elif len(estimate.doubtful):
+            named = ", ".join(str(preferences.queries[code]) for code in estimate.doubtful[:5].tolist())
+            count = format_count(len(estimate.doubtful), "query", "queries")
+            yield f"the experts hardly agree in {count} of {estimate.queries:,}, such as {named}"
 
 
 def _is_top_heavy(evidence: RankEvidence) -> bool:
