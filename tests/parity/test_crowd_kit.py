@@ -111,8 +111,9 @@ def test_mace_is_not_below_crowd_kit():
     CASES / 5 seeds per setting. On the same crowds: Podium's default (the mode, priors 1, 1 and 10), its variational
     form with the priors of the paper and of crowd-kit (0.5, 0.5 and 10), crowd-kit as called, and crowd-kit with
     aligned ids. The figure is the mean over all crowds of the default minus each of the others, with the standard
-    error of the paired differences; the rows by setting are printed for reading. The variational form becomes the
-    default if it is not below the mode by more than that error.
+    error of the paired differences; the rows by setting are printed for reading. The rule for the default was fixed
+    before the first run, which took the mode with priors 0.5 as well: the variational form, unless it is below the
+    mode by more than that error. It was, by 0.0056 with an error of 0.0012 over 144 crowds.
 
     The mean may not be below 0, without tolerance: at 90 crowds it is five standard errors above.
     """
