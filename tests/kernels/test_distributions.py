@@ -23,6 +23,7 @@ DEGREES = np.concatenate((10 ** RANDOM.uniform(-0.5, 4, 3700), np.arange(1.0, 30
         (distributions.normal_quantile, special.ndtri, (SHARE,), 1e-12),
         (distributions.scaled_erfc, special.erfcx, (np.maximum(REAL, -20),), 1e-14),
         (distributions.log_gamma, special.gammaln, (np.arange(1.0, 500.0),), 1e-13),
+        (distributions.digamma, special.digamma, (np.concatenate((DEGREES, SHARE)),), 1e-13),
         (distributions.logistic, special.expit, (REAL,), 1e-10),
         (distributions.student_cdf, special.stdtr, (DEGREES, RANDOM.standard_t(3, 4000)), 1e-11),
         (distributions.student_quantile, special.stdtrit, (DEGREES, np.clip(SHARE, 1e-12, 1)), 1e-10),
@@ -44,7 +45,22 @@ def test_values_are_those_of_scipy(ours, theirs, arguments, tolerance):
     )
 
 
+def test_log_gamma_divergence_loses_no_digits():
+    """It is the integral of (y - s) trigamma(s) from x to y, which has no cancellation."""
+    x = 10 ** RANDOM.uniform(-3, 6, 500)
+    y = x * (1 + RANDOM.uniform(-0.7, 0.7, 500) * 10 ** RANDOM.uniform(-6, 0, 500))
+    place, share = np.polynomial.legendre.leggauss(60)
+    node = x[:, None] + (y - x)[:, None] * (place + 1) / 2
+    integral = ((y[:, None] - node) * special.polygamma(1, node) * share).sum(axis=1) * (y - x) / 2
+    divergence = distributions.log_gamma_divergence(x, y)
+    np.testing.assert_allclose(divergence, integral, rtol=1e-9, atol=1e-13)
+    assert distributions.log_gamma_divergence(3.0, 3.0) == 0
+    assert np.isnan(distributions.log_gamma_divergence([0.0, 1.0, -1.0], [1.0, 0.0, 1.0])).all()
+
+
 def test_limits_and_shapes():
+    assert distributions.digamma([0.0, np.inf]).tolist() == [-np.inf, np.inf]
+    assert np.isnan(distributions.digamma([-1.0, np.nan])).all()
     assert distributions.normal_quantile([0.0, 1.0, 0.5]).tolist() == [-np.inf, np.inf, 0.0]
     assert np.isnan(distributions.normal_quantile([-0.1, 1.1, np.nan])).all()
     assert distributions.student_cdf(np.inf, 0.0) == 0.5

@@ -112,6 +112,96 @@ def test_mace_is_the_most_likely(seed, symmetric):
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_variational_mace_has_the_highest_bound(seed, symmetric):
+    """The bound by its definition: expected log likelihood of the votes minus divergences from the priors."""
+    special = pytest.importorskip("scipy.special")
+    votes = sample_votes(seed, 2 if symmetric else 3, symmetric)
+    given = votes.sum_by_group(votes.times)
+
+    def expect(counts, prior):
+        """Expected log probabilities, and the expected log ratio of the densities of prior and posterior."""
+        logs = special.digamma(counts) - special.digamma(counts.sum())
+        return logs, ((prior - counts) * logs).sum() + sum(
+            sign * (special.gammaln(alpha).sum() - special.gammaln(alpha.sum()))
+            for sign, alpha in ((1, counts), (-1, prior))
+        )
+
+    def bound(x):
+        coins, habits, gain = [], [], 0.0
+        for g in range(3):
+            prior = np.array([votes.right[g], votes.wrong[g]])
+            share = special.expit(x[g])
+            coin, coin_gain = expect((given[g] + prior.sum()) * np.array([share, 1 - share]), prior)
+            habit, habit_gain = np.full(votes.labels, -np.log(votes.labels)), 0.0
+            if not symmetric:
+                counts = np.exp(x[3:].reshape(3, -1)[g])
+                habit, habit_gain = expect(counts, np.full(votes.labels, 0.7))
+            coins, habits = [*coins, coin], [*habits, habit]
+            gain += votes.weight[g] * (coin_gain + habit_gain)
+
+        def log_chance(row, label):
+            g, chosen = votes.group[row], votes.label[row]
+            spam = coins[g][1] + habits[g][chosen]
+            return np.logaddexp(coins[g][0], spam) if chosen == label else spam
+
+        share = np.full(votes.labels, -np.log(votes.labels))
+        evidence, table, rated = enumerate_truths(votes, log_chance, share)
+        return evidence + gain, table, rated
+
+    check_optimum(votes, label_models.fit_guessers(votes, 0.7, TIGHT, STEPS, variational=True), bound)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_variational_mace_bounds_the_evidence(seed):
+    """The evidence by quadrature over the three probabilities of knowing; it is exact for these polynomials."""
+    votes = sample_votes(seed, 2, True)._replace(weight=np.ones(3))
+    place, share = np.polynomial.legendre.leggauss(16)
+    node = (place + 1) / 2
+    priors = zip(votes.right, votes.wrong, strict=True)
+    density = [node ** (right - 1) * (1 - node) ** (wrong - 1) * share for right, wrong in priors]
+    integrand = np.einsum("i,j,k->ijk", *(values / values.sum() for values in density))
+    know = np.stack(np.meshgrid(node, node, node, indexing="ij"))[votes.group]
+    for task in set(votes.task.tolist()):
+        by_label = [
+            np.prod(
+                [
+                    (know[row] * (votes.label[row] == label) + (1 - know[row]) / 2) ** votes.times[row]
+                    for row in np.flatnonzero(votes.task == task)
+                ],
+                axis=0,
+            )
+            for label in range(2)
+        ]
+        integrand = integrand * (by_label[0] + by_label[1]) / 2
+    bound = label_models.fit_guessers(votes, 0.7, TIGHT, STEPS, variational=True).end.objective
+    assert bound < np.log(integrand.sum())
+
+
+@pytest.mark.parametrize("variational", [False, True])
+def test_mace_with_huge_priors_and_copies(variational):
+    """Priors of very different sizes do not stop the iteration; weight 2 equals two annotators."""
+    votes = sample_votes(0)
+    for right, wrong, spread in ((1e6, 1e-3, 1e6), (1e-3, 1e6, 1e-3), (1e5, 0.5, 10.0)):
+        prior = {"right": np.full(3, right), "wrong": np.full(3, wrong)}
+        estimate = label_models.fit_guessers(
+            votes._replace(**prior), spread, TIGHT, 2_000, variational=variational
+        )
+        assert estimate.end.converged
+    twice = np.append(np.arange(len(votes.task)), np.flatnonzero(votes.group == 1))
+    group = np.append(votes.group, np.full(len(twice) - len(votes.task), 3))
+    by_group = {name: getattr(votes, name)[[0, 1, 2, 1]] for name in ("right", "wrong")}
+    rows = {name: getattr(votes, name)[twice] for name in ("task", "label", "times")}
+    copies = votes._replace(group=group, weight=np.ones(4), **by_group, **rows)
+    one, two = (
+        label_models.fit_guessers(v, 0.7, TIGHT, STEPS, variational=variational) for v in (votes, copies)
+    )
+    np.testing.assert_allclose(one.truth, two.truth, atol=1e-8)
+    np.testing.assert_allclose(one.quality, two.quality[:3], atol=1e-8)
+    assert one.end.objective == pytest.approx(two.end.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_glad_is_the_most_likely(seed):
     votes = sample_votes(seed)
 
@@ -150,14 +240,15 @@ def test_quality_is_found_again(name):
     assert consensus.expert_weights[good].min() > consensus.expert_weights[~good].max()
 
 
-def test_mace_discounts_those_who_always_answer_the_same():
+@pytest.mark.parametrize("spec", ["mace", "mace(variational=true)"])
+def test_mace_discounts_those_who_always_answer_the_same(spec):
     random = np.random.default_rng(0)
     truth = random.integers(0, 3, 60)
     rated = {
         f"good{e}": {i: float(t) for i, t in enumerate(truth) if random.random() < 0.9} for e in range(3)
     }
     rated["constant"] = dict.fromkeys(range(60), 1.0)
-    consensus = make("mace").aggregate(Preferences.from_lists({"q": rated}))
+    consensus = make(spec).aggregate(Preferences.from_lists({"q": rated}))
     quality = dict(zip(consensus.experts, consensus.expert_weights, strict=True))
     assert quality["constant"] < 0.3 < 0.8 < quality["good0"]
 

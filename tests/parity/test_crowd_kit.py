@@ -52,18 +52,95 @@ def test_one_coin_dawid_skene(seed):
     assert (ours.truth.argmax(axis=1) == probabilities.argmax(axis=1)).all()
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_mace_is_as_accurate():
+ABILITIES = {
+    "mostly able": lambda random: np.append(random.uniform(0.6, 0.95, 12), np.zeros(3)),
+    "half guess": lambda random: np.append(random.uniform(0.5, 0.9, 8), np.zeros(7)),
+    "all weak": lambda random: random.uniform(0.1, 0.6, 15),
+}
+
+
+def simulate_guessers(seed, abilities, labels, per_task):
+    """Labels of 100 tasks by `per_task` of 15 annotators each; every annotator has its own habit of guessing."""
+    random = np.random.default_rng([seed, labels, per_task, list(ABILITIES).index(abilities)])
+    ability = ABILITIES[abilities](random)
+    habit = random.dirichlet(np.full(labels, 0.5), 15)
+    truth = random.integers(0, labels, 100)
+    task = np.repeat(np.arange(100), per_task)
+    group = np.concatenate([np.sort(random.choice(15, per_task, replace=False)) for _ in range(100)])
+    guess = np.array([random.choice(labels, p=habit[g]) for g in group])
+    given = np.where(random.random(len(task)) < ability[group], truth[task], guess)
+    ones = np.ones(15)
+    return label_models.LabelVotes(
+        100, labels, task, group, given, np.ones(len(task)), ones, ones, ones, False
+    ), truth
+
+
+def fit_mace_of_crowd_kit(votes, *, aligned, steps=50):
+    """The label probabilities of crowd-kit's MACE.
+
+    It numbers annotators and labels by first appearance but sorts both in its table of guesses, so that an annotator
+    can get the habits of another. With `aligned`, ids are numbers by first appearance, and both orders agree.
+    """
     from crowdkit.aggregation import MACE
 
-    ours, theirs = [], []
-    for seed in range(max(CASES, 5)):
-        votes, frame, truth = sample_votes(seed, 1.0, 1.0)
-        theirs.append(accuracy(MACE(n_restarts=1).fit(frame).labels_.sort_index(), truth))
-        ours.append(
-            accuracy(label_models.fit_guessers(votes, 10.0, TIGHT, STEPS).truth.argmax(axis=1), truth)
-        )
-    assert np.mean(ours) >= np.mean(theirs) - 0.01  # theirs is variational, with the same priors
+    worker, label, order = votes.group, votes.label, np.arange(votes.labels)
+    if aligned:
+        worker, (label, order) = pd.factorize(worker)[0], pd.factorize(label)
+    frame = pd.DataFrame({"task": votes.task, "worker": worker, "label": label})
+    # one start: every restart has the same seed
+    shares = MACE(n_restarts=1, n_iter=steps).fit(frame).probas_.sort_index()
+    table = np.zeros((votes.tasks, votes.labels))
+    for column in shares.columns:
+        table[:, order[column]] = shares[column]
+    return table
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(min(CASES, 5)))
+def test_variational_mace_has_the_same_probabilities(seed):
+    """With the priors of the paper. The tolerance is what is left after 150 of crowd-kit's steps."""
+    votes, _, _ = sample_votes(seed, 0.5, 0.5)
+    ours = label_models.fit_guessers(votes, 10.0, TIGHT, STEPS, variational=True)
+    np.testing.assert_allclose(ours.truth, fit_mace_of_crowd_kit(votes, aligned=True, steps=150), atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mace_is_not_below_crowd_kit():
+    """Shares of right labels over 18 settings: three mixes of abilities, 2, 3 or 5 labels, 3 or 6 labels per task.
+
+    CASES / 5 seeds per setting. On the same crowds: Podium's default (the mode, priors 1, 1 and 10), its variational
+    form with the priors of the paper and of crowd-kit (0.5, 0.5 and 10), crowd-kit as called, and crowd-kit with
+    aligned ids. The figure is the mean over all crowds of the default minus each of the others, with the standard
+    error of the paired differences; the rows by setting are printed for reading. The rule for the default was fixed
+    before the first run, which took the mode with priors 0.5 as well: the variational form, unless it is below the
+    mode by more than that error. It was, by 0.0056 with an error of 0.0012 over 144 crowds.
+
+    The mean may not be below 0, without tolerance: at 90 crowds it is five standard errors above.
+    """
+    settings = [(mix, labels, each) for mix in ABILITIES for labels in (2, 3, 5) for each in (3, 6)]
+    rows = []
+    for setting in settings:
+        for seed in range(max(CASES // 5, 1)):
+            votes, truth = simulate_guessers(seed, *setting)
+            half = np.full(len(votes.weight), 0.5)
+            paper = votes._replace(right=half, wrong=half)
+            tables = [
+                label_models.fit_guessers(votes, 10.0, TIGHT, STEPS).truth,
+                label_models.fit_guessers(paper, 10.0, TIGHT, STEPS, variational=True).truth,
+                *(fit_mace_of_crowd_kit(votes, aligned=aligned) for aligned in (False, True)),
+            ]
+            rows.append([accuracy(table.argmax(axis=1), truth) for table in tables])
+    shares = np.array(rows).reshape(len(settings), -1, 4)
+    print(
+        f"\n{'abilities, labels, per task':28}{'mode':>12}{'variational':>12}{'crowd-kit':>12}{'aligned':>12}"
+    )
+    for setting, means in zip(settings, shares.mean(axis=1), strict=True):
+        print(f"{', '.join(map(str, setting)):28}" + "".join(f"{mean:12.4f}" for mean in means))
+    print(f"{'all':28}" + "".join(f"{mean:12.4f}" for mean in shares.mean(axis=(0, 1))))
+    gain = (shares[:, :, :1] - shares[:, :, 1:]).reshape(-1, 3)
+    error = gain.std(axis=0, ddof=1) / np.sqrt(len(gain))
+    print("mode minus the others:", gain.mean(axis=0).round(4), "standard errors:", error.round(4))
+    assert (gain.mean(axis=0)[1:] >= 0).all()
 
 
 @pytest.mark.filterwarnings("ignore")

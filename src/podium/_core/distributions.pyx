@@ -90,6 +90,35 @@ cdef double compute_log_gamma(double x) noexcept nogil:
     return (x - 0.5) * log(x) - x + LOG_SQRT_TWO_PI + compute_stirling_remainder(x)
 
 
+cdef double compute_digamma_remainder(double x) noexcept nogil:
+    """log x - digamma(x), for x > 0."""
+    cdef double shift = 0, r
+    # as above: the series from 10 on, the recurrence below
+    while x < 10:
+        shift += 1 / x - log1p(1 / x)
+        x += 1
+    r = 1 / (x * x)
+    return shift + 0.5 / x + r * (1 / 12.0 - r * (1 / 120.0 - r * (1 / 252.0 - r * (1 / 240.0 - r * (
+        1 / 132.0 - r * (691 / 32760.0 - r * (1 / 12.0 - r * 3617 / 8160.0)))))))
+
+
+cdef double compute_digamma(double x) noexcept nogil:
+    if isnan(x) or x <= 0:
+        return NAN if not x == 0 else -INFINITY
+    return log(x) - compute_digamma_remainder(x)
+
+
+cdef double compute_log_gamma_divergence(double x, double y) noexcept nogil:
+    """log gamma(y) - log gamma(x) - (y - x) digamma(x), for positive x and y."""
+    cdef double gap = y - x, ratio
+    if not (x > 0 and y > 0):
+        return NAN
+    # the leading terms of both Stirling formulas cancel here, not in rounded sums
+    ratio = log1p(gap / x) if fabs(gap) < 0.5 * x else log(y / x)
+    return (y - 0.5) * ratio - gap + gap * compute_digamma_remainder(x) + (
+        compute_stirling_remainder(y) - compute_stirling_remainder(x))
+
+
 cdef double compute_deviance(double x, double mean) noexcept nogil:
     """x log(x / mean) + mean - x without cancellation."""
     cdef double gap = x - mean, v, term, total, before
@@ -450,6 +479,16 @@ def scaled_erfc(x):
 def log_gamma(x):
     """The logarithm of the gamma function, for positive `x`."""
     return apply_unary(compute_log_gamma, x)
+
+
+def digamma(x):
+    """The derivative of `log_gamma`, for positive `x`."""
+    return apply_unary(compute_digamma, x)
+
+
+def log_gamma_divergence(x, y):
+    """`log_gamma` at `y` minus its tangent at `x` there: never negative, without cancellation."""
+    return apply_binary(compute_log_gamma_divergence, x, y)
 
 
 def gamma_quantile(a, p):

@@ -1,5 +1,5 @@
-"""Distribution functions and quantiles of the normal, Student's t, beta, gamma and Poisson
-distributions.
+"""Distribution functions and quantiles of the normal, Student's t, beta, gamma and Poisson distributions, and
+the logarithm of the gamma function with its derivative.
 
 Numbers or arrays of any shape; the arguments of functions of two are broadcast.
 """
@@ -15,8 +15,10 @@ from podium._core import distributions as core
 __all__ = [
     "beta_log_cdf",
     "beta_quantile",
+    "digamma",
     "gamma_quantile",
     "log_gamma",
+    "log_gamma_divergence",
     "logistic",
     "normal_cdf",
     "normal_log_cdf",
@@ -29,8 +31,10 @@ __all__ = [
 
 beta_log_cdf = core.beta_log_cdf
 beta_quantile = core.beta_quantile
+digamma = core.digamma
 gamma_quantile = core.gamma_quantile
 log_gamma = core.log_gamma
+log_gamma_divergence = core.log_gamma_divergence
 normal_cdf = core.normal_cdf
 normal_log_cdf = core.normal_log_cdf
 normal_quantile = core.normal_quantile

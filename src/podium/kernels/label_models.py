@@ -1,5 +1,7 @@
 """True labels and the reliability of annotators: one-coin Dawid-Skene, MACE and GLAD, most likely a posteriori.
 
+MACE is also fitted by variational Bayes.
+
 A task has one of a few labels; annotators report labels with errors. Labels are exchangeable where tasks are
 pairs of items, whose first item is arbitrary: their frequencies are then equal, and guesses are even.
 """
@@ -12,7 +14,7 @@ import numpy as np
 
 from podium.kernels.annotator_em import FixedPoint, find_fixed_point
 from podium.kernels.dispatch import F8, I8
-from podium.kernels.distributions import logistic
+from podium.kernels.distributions import digamma, log_gamma_divergence, logistic
 
 __all__ = ["LabelEstimate", "LabelVotes", "fit_abilities", "fit_guessers", "fit_one_coin"]
 
@@ -98,24 +100,39 @@ def fit_one_coin(votes: LabelVotes, tolerance: float, max_iterations: int) -> La
     return LabelEstimate(truth, logistic(end.x[:groups]), end._replace(objective=value))
 
 
-def fit_guessers(votes: LabelVotes, spread: float, tolerance: float, max_iterations: int) -> LabelEstimate:
+def fit_guessers(
+    votes: LabelVotes, spread: float, tolerance: float, max_iterations: int, *, variational: bool = False
+) -> LabelEstimate:
     """Every annotator knows the label with its own probability, and guesses from its own labels otherwise (MACE).
 
-    `spread` is the prior number of guesses of each label.
+    `spread` is the prior number of guesses of each label. With `variational`, a beta distribution of knowing
+    and a Dirichlet distribution of guesses are fitted per annotator instead of their modes; the objective is
+    then the lower bound of the log evidence, and the quality the mean of the beta distribution.
     """
     labels, groups, mass = votes.labels, len(votes.weight), votes.mass
     rated = np.bincount(votes.task, mass, votes.tasks) > 0
     given = votes.sum_by_group(votes.times)
-    even = np.full((groups, labels), 1.0 / labels)
+    prior = np.stack((votes.right, votes.wrong), axis=1)
+    even = np.full((groups, labels), -np.log(labels))
 
     def unpack(x: F8) -> tuple[F8, F8, F8]:
-        """Log probability of knowing and of guessing by group, and of each label when guessing."""
-        odds = x[:groups]
-        guess = even if votes.symmetric else _normalize_rows(x[groups:].reshape(groups, labels))[0]
-        return -np.logaddexp(0, -odds), -np.logaddexp(0, odds), np.log(np.maximum(guess, 1e-300))
+        """By group, log probabilities of knowing and guessing, of labels when guessing, and of the prior."""
+        log_know = -np.logaddexp(0, np.stack((-x[:groups], x[:groups]), axis=1))
+        logs = x[groups:].reshape(-1, labels)
+        if variational:
+            coin = (given + votes.right + votes.wrong)[:, None] * np.exp(log_know)
+            coin_logs, penalty = _expect_logs(coin, prior)
+            if votes.symmetric:
+                return coin_logs, even, -penalty
+            label_logs, label_penalty = _expect_logs(np.exp(logs), np.full((groups, labels), spread))
+            return coin_logs, label_logs, -penalty - label_penalty
+        if votes.symmetric:
+            return log_know, even, (prior * log_know).sum(axis=1)
+        log_labels = np.log(np.maximum(_normalize_rows(logs)[0], 1e-300))
+        return log_know, log_labels, (prior * log_know).sum(axis=1) + spread * log_labels.sum(axis=1)
 
     def pack(known: F8) -> F8:
-        """The most likely parameters, given the expected number of known labels by row."""
+        """The best parameters, given the expected number of known labels by row."""
         right = votes.sum_by_group(known) + votes.right
         odds = np.log(right / (given + votes.right + votes.wrong - right))
         if votes.symmetric:
@@ -124,14 +141,12 @@ def fit_guessers(votes: LabelVotes, spread: float, tolerance: float, max_iterati
         return np.concatenate((odds, np.log(guessed + spread)))
 
     def update(x: F8) -> tuple[F8, float, F8]:
-        know, guess, log_labels = unpack(x)
-        spam = guess[votes.group] + log_labels[votes.group, votes.label]
-        match = np.logaddexp(know[votes.group], spam)
+        coin, log_labels, log_prior = unpack(x)
+        know, spam = coin[votes.group, 0], coin[votes.group, 1] + log_labels[votes.group, votes.label]
+        match = np.logaddexp(know, spam)
         truth, total = _normalize_rows(votes.sum_by_label(mass * (match - spam)))
-        known = votes.times * truth[votes.task, votes.label] * np.exp(know[votes.group] - match)
-        value = (total - np.log(labels))[rated].sum() + (mass * spam).sum()
-        value += (votes.weight * (votes.right * know + votes.wrong * guess)).sum()
-        value += 0.0 if votes.symmetric else spread * (votes.weight * log_labels.sum(axis=1)).sum()
+        known = votes.times * truth[votes.task, votes.label] * np.exp(know - match)
+        value = (total - np.log(labels))[rated].sum() + (mass * spam).sum() + (votes.weight * log_prior).sum()
         return pack(known), float(value), truth
 
     chance = _compute_vote_shares(votes)[votes.task, votes.label]
@@ -139,6 +154,13 @@ def fit_guessers(votes: LabelVotes, spread: float, tolerance: float, max_iterati
     end = find_fixed_point(lambda x: update(x)[:2], start, tolerance, max_iterations)
     _, value, truth = update(end.x)
     return LabelEstimate(truth, logistic(end.x[:groups]), end._replace(objective=value))
+
+
+def _expect_logs(counts: F8, prior: F8) -> tuple[F8, F8]:
+    """By row, the expected logs of Dirichlet probabilities, and the divergence from the prior."""
+    total, prior_total = counts.sum(axis=1), prior.sum(axis=1)
+    divergence = log_gamma_divergence(counts, prior).sum(axis=1) - log_gamma_divergence(total, prior_total)
+    return digamma(counts) - digamma(total)[:, None], divergence
 
 
 def fit_abilities(

@@ -170,9 +170,14 @@ class MaceModel(LabelModel):
     spread: Annotated[
         float, Range(1e-3, 1e6), Tune(0.1, 20, log=True), "prior number of guesses of each rating level"
     ] = 10.0
+    variational: Annotated[
+        bool,
+        "average over the annotators' probabilities (variational Bayes) instead of estimating their mode",
+    ] = False
 
     def _estimate(self, votes: LabelVotes) -> LabelEstimate:
-        return label_models.fit_guessers(votes, self.spread, self.tolerance, self.max_iterations)
+        limits = self.tolerance, self.max_iterations
+        return label_models.fit_guessers(votes, self.spread, *limits, variational=self.variational)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
