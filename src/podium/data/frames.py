@@ -103,7 +103,10 @@ def read_preferences(
         cells = {name: np.asarray(_select_column(table, name).to_numpy()) for name in wide.experts}
         return build_wide(query, item, cells, values, duplicates, unlisted)
     role_columns = {role: name or "" for role, name in columns.items()}
-    votes = _holds_votes(names, role_columns)
+    votes = any(role_columns.get(role) for role in ("winner", "loser", "item_a", "item_b"))
+    if not votes and not role_columns.get("item") and "item" not in names:
+        there = {role for role in VOTE_ROLES if any(normalize_name(n) in WORDS[role] for n in names)}
+        votes = "winner" in there and ("loser" in there or {"item_a", "item_b"} <= there)
     if not votes and (role_columns.get("rank") or role_columns.get("score")):
         role_columns = {"rank": "", "score": "", **role_columns}  # the other one is not matched
     roles = assign_roles(
@@ -147,16 +150,6 @@ def check_parameters(given: Iterable[str], accepted: Collection[str], caller: st
     for name in given:
         if name not in accepted:
             raise ParameterError(f"{caller} has no parameter {name!r}; {suggest_names(name, accepted)}")
-
-
-def _holds_votes(names: Sequence[str], role_columns: Mapping[str, str]) -> bool:
-    """Whether the table has comparisons: a winner is requested, or only their columns match."""
-    if any(role_columns.get(role) for role in ("winner", "loser", "item_a", "item_b")):
-        return True
-    if role_columns.get("item") or "item" in names:
-        return False
-    there = {role for role in VOTE_ROLES if any(normalize_name(n) in WORDS[role] for n in names)}
-    return "winner" in there and ("loser" in there or {"item_a", "item_b"} <= there)
 
 
 def _read_lists(

@@ -199,7 +199,17 @@ def code_ids(values: Column, what: str) -> CodedColumn:
     plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
     kinds = set(map(type, plain))
     if not kinds <= {str, int}:
-        plain = [_plain_id(v, row, what) for row, v in enumerate(plain)]
+        for row, value in enumerate(plain):
+            if isinstance(value, str):
+                plain[row] = str(value)
+            elif isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_):
+                plain[row] = int(value)
+            else:
+                raise InputError(
+                    f"the {what} id is {value!r} ({type(value).__name__})",
+                    source=f"row {row + 1}",
+                    remedy="ids are strings or integers",
+                )
     seen = {value: code for code, value in enumerate(dict.fromkeys(plain))}
     return CodedColumn(np.fromiter(map(seen.__getitem__, plain), np.int64, len(plain)), Ids(list(seen)))
 
@@ -222,15 +232,3 @@ def _code_integers(values: npt.NDArray[Any]) -> CodedColumn:
     code = np.empty(len(order), np.int64)
     code[order] = np.arange(len(order))
     return CodedColumn(code[inverse], Ids(uniques[order]))
-
-
-def _plain_id(value: Any, row: int, what: str) -> Id:
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_):
-        return int(value)
-    raise InputError(
-        f"the {what} id is {value!r} ({type(value).__name__})",
-        source=f"row {row + 1}",
-        remedy="ids are strings or integers",
-    )

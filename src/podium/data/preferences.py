@@ -96,7 +96,12 @@ class Preferences:
             code_ids(item, "item"),
         )
         _check_lengths(query=q.codes, expert=e.codes, item=i.codes, rank=rank, score=score)
-        all_q, all_i = (q, i) if candidates is None else _with_candidates(q, i, candidates)
+        all_q, all_i = q, i
+        if candidates is not None:
+            candidate_q, candidate_i = code_ids(candidates[0], "query"), code_ids(candidates[1], "item")
+            _check_lengths(candidate_query=candidate_q.codes, candidate_item=candidate_i.codes)
+            all_q = CodedColumn.concat((candidate_q, q), "query")
+            all_i = CodedColumn.concat((candidate_i, i), "item")
         index, slot = ItemIndex.build(all_q, all_i)
         first = len(slot) - len(q.codes)  # candidates precede the rows
         lists = build_lists(
@@ -130,9 +135,21 @@ class Preferences:
         >>> Preferences.from_lists({"q": {"judge": {"a": 3, "b": 5}}}).forms
         frozenset({<Form.RATING: 'rating'>})
         """
-        rows = [
-            (q, e, answer) for q, by_expert in lists.items() for e, answer in _check_answers(q, by_expert)
-        ]
+        given: Mapping[Id, Any] = lists
+        rows: list[tuple[Id, Id, Any]] = []
+        for query, by_expert in given.items():
+            if not isinstance(by_expert, Mapping):
+                raise InputError(
+                    f"the lists for query {query!r} are {str(by_expert)[:60]!r}",
+                    remedy="map experts to lists",
+                )
+            for expert, answer in by_expert.items():
+                if not isinstance(answer, Iterable):
+                    remedy = "give a list of items, or a mapping of items to scores"
+                    raise InputError(
+                        f"the list of {expert!r} for query {query!r} is {answer!r}", remedy=remedy
+                    )
+                rows.append((query, expert, answer))
         scored = {isinstance(answer, Mapping) for _, _, answer in rows}
         if len(scored) == 2:
             raise InputError(
@@ -347,28 +364,7 @@ class Preferences:
         return comparisons_frame(self, backend)
 
 
-def _check_answers(query: Id, by_expert: Any) -> list[tuple[Id, Any]]:
-    """The lists for one query, or an error that shows what was given instead."""
-    if not isinstance(by_expert, Mapping):
-        raise InputError(
-            f"the lists for query {query!r} are {str(by_expert)[:60]!r}", remedy="map experts to lists"
-        )
-    for expert, answer in by_expert.items():
-        if not isinstance(answer, Iterable):
-            remedy = "give a list of items, or a mapping of items to scores"
-            raise InputError(f"the list of {expert!r} for query {query!r} is {answer!r}", remedy=remedy)
-    return list(by_expert.items())
-
-
 def _check_lengths(**columns: Any) -> None:
     lengths = {name: len(column) for name, column in columns.items() if column is not None}
     if len(set(lengths.values())) > 1:
         raise InputError(f"the columns differ in length: {lengths}", remedy="give one value per row in each")
-
-
-def _with_candidates(
-    q: CodedColumn, i: CodedColumn, candidates: tuple[Column, Column]
-) -> tuple[CodedColumn, CodedColumn]:
-    cq, ci = code_ids(candidates[0], "query"), code_ids(candidates[1], "item")
-    _check_lengths(candidate_query=cq.codes, candidate_item=ci.codes)
-    return CodedColumn.concat((cq, q), "query"), CodedColumn.concat((ci, i), "item")

@@ -127,22 +127,18 @@ def decode_outcomes(
     """The votes of all rows; `blank` is the remedy for rows without an answer."""
     if isinstance(codes, PreferenceScale):
         return _decode_scale(pairs, codes, error, blank)
-    quick = _decode_sides(pairs, codes)
-    sides = quick if quick is not None else _decode_rows(pairs, codes, error, blank)
+    sides: Sequence[Side | None] | None = None
+    if set(map(type, pairs.answers)) == {str}:
+        # the usual case: only words for sides, none of which is an item id
+        words = {answer: _decode_answer(answer, codes, pairs.names) for answer in set(pairs.answers)}
+        clear = words.keys().isdisjoint(pairs.first) and words.keys().isdisjoint(pairs.second)
+        if clear and None not in words.values():
+            sides = [words[answer] for answer in pairs.answers]
+    if sides is None:
+        sides = _decode_rows(pairs, codes, error, blank)
     n = len(sides)
     second, tie = (np.fromiter((s == side for s in sides), np.bool_, n) for side in ("b", "tie"))
     return VoteOutcomes(np.arange(n), second, tie, np.ones(n))
-
-
-def _decode_sides(pairs: PairAnswers, codes: Mapping[str, Side]) -> list[Side] | None:
-    """The usual case: only words for sides, none of which is an item id; None if rows must be checked."""
-    if set(map(type, pairs.answers)) != {str}:
-        return None
-    words = {answer: _decode_answer(answer, codes, pairs.names) for answer in set(pairs.answers)}
-    clear = words.keys().isdisjoint(pairs.first) and words.keys().isdisjoint(pairs.second)
-    if None in words.values() or not clear:
-        return None
-    return [words[answer] for answer in pairs.answers]  # type: ignore[misc]
 
 
 def _decode_answer(answer: Any, codes: Mapping[str, Side], names: tuple[str, str]) -> Side | None:
@@ -195,8 +191,12 @@ def _decode_scale(
     low, high = sorted(scale)
     chance = np.empty(len(pairs.answers))  # probability that the second item wins
     for row, answer in enumerate(pairs.answers):
-        value = _parse_number(answer)
-        if value is None or not low <= value <= high:
+        is_number = isinstance(answer, str | int | float | np.number) and not isinstance(answer, bool)
+        try:
+            value = float(answer) if is_number else np.nan
+        except (ValueError, OverflowError):
+            value = np.nan
+        if not low <= value <= high:
             scale_text = f"winner_codes declares numbers from {scale.first:g} to {scale.second:g}; "
             a, b = pairs.first[row], pairs.second[row]
             raise error(
@@ -213,15 +213,6 @@ def _decode_scale(
     second = np.where(both[rows], follows, chance[rows] == 1)
     share = np.where(both[rows], np.where(second, chance[rows], 1 - chance[rows]), 1.0)
     return VoteOutcomes(rows, second, chance[rows] == 0.5, share)
-
-
-def _parse_number(value: Any) -> float | None:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, str | int | float | np.number):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _format_value(value: Any) -> str:

@@ -208,7 +208,13 @@ class Comparison(Result[ComparisonRow]):
             group = [r for r in shown if (r.difference or 0.0) * wanted > 0]
             group.sort(key=lambda r: -abs(r.difference or 0.0))
             if group:
-                some = join_names([f"{r.name} ({_format_gain(r)})" for r in group], NAMED, between="; ")
+                gains = []
+                for row in group:
+                    span, p = format_interval(row.low, row.high), format_p_value(row.p_holm)
+                    gain = f"{format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}"
+                    p_text = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
+                    gains.append(f"{row.name} ({gain}, p {p_text})")
+                some = join_names(gains, NAMED, between="; ")
                 sentences.append(f"{word.capitalize()} than {self.baseline} in {name}: {some}.")
         same = [r for r in rows if r.wins == r.losses == 0]
         open_ = [r for r in rows if r not in shown and r not in same]
@@ -318,12 +324,6 @@ class Comparison(Result[ComparisonRow]):
         if str(wanted) not in self.metrics:
             raise ParameterError(f"{wanted} was not compared; there are {', '.join(self.metrics)}")
         return wanted
-
-
-def _format_gain(row: ComparisonRow) -> str:
-    span, p = format_interval(row.low, row.high), format_p_value(row.p_holm)
-    shown = p.replace("<", "< ") if p.startswith("<") else f"= {p}"
-    return f"{format_decimal(row.difference, sign=True)}{f' [{span}]' if span else ''}, p {shown}"
 
 
 def _describe_judged_shares(comparison: Comparison, metric: str) -> list[str]:

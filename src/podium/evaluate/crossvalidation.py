@@ -90,7 +90,14 @@ def cross_validate(
     )
     chosen = parse_all(metrics)
     turns = dataset.folds(seed=seed) if folds is None else list(folds)
-    named = {name: _resolve_candidates(name, given) for name, given in aggregators.items()}
+    named: dict[str, list[ReadyCandidate]] = {}
+    for name, given in aggregators.items():
+        several = [given] if isinstance(given, str | Aggregator | PrunedMethod) else list(given)
+        if not several:
+            raise ParameterError(f"{name!r} has no candidate; give at least one method")
+        named[name] = [c if isinstance(c, PrunedMethod) else make(c) for c in several]
+        for candidate in named[name]:
+            repr(candidate)  # raises an error if the method cannot be made, before any work is done
     if not named or not turns:
         raise ParameterError("there is nothing to validate; give at least one method and one fold")
     base = next(iter(named)) if baseline is None else baseline
@@ -151,17 +158,6 @@ class _ValidationSettings:
             raise InputError("the data have no labels to measure against", remedy="give labels (qrels)")
         shown = judged_only(consensus, data.labels) if self.labelled_only else consensus
         return evaluate(shown, data.labels, metrics)
-
-
-def _resolve_candidates(name: str, given: Candidate | Sequence[Candidate]) -> list[ReadyCandidate]:
-    """A list of candidates; invalid ones are rejected before any work is done."""
-    several = [given] if isinstance(given, str | Aggregator | PrunedMethod) else list(given)
-    if not several:
-        raise ParameterError(f"{name!r} has no candidate; give at least one method")
-    ready: list[ReadyCandidate] = [c if isinstance(c, PrunedMethod) else make(c) for c in several]
-    for candidate in ready:
-        repr(candidate)  # raises an error if the method cannot be made
-    return ready
 
 
 def subtask_progress(progress: Progress, number: int, of: int, what: str | None = None) -> Progress:

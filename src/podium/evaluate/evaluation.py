@@ -223,9 +223,15 @@ def _evaluate_one(
     which = np.flatnonzero(judged & (here >= 0))
     which = which[np.argsort(here[which], kind="stable")]  # in the order of the result
     lacking = np.flatnonzero(judged & (here < 0))
-    doubts += _find_unmatched_ids(name, consensus, judgements, which) + _find_constant_scores(
-        name, consensus, here[which]
-    )
+    doubts += _find_unmatched_ids(name, consensus, judgements, which)
+    index, order, scores = consensus.index, consensus.order, consensus.scores
+    several = here[which][index.sizes[here[which]] > 1]
+    first, last = index.starts[several], index.starts[several] + index.sizes[several] - 1
+    if len(several) and (scores[order[first]] == scores[order[last]]).all():
+        # only the tie rule orders constant scores, so their metrics are meaningless
+        kind = "all items of every query have the same score in {who}: "
+        detail = f"the order is that of the tie rule ({consensus.ties!r})"
+        doubts.append(_ResultWarning(name, kind, detail))
     used = np.concatenate((which, lacking)) if queries == "all" else which
     return Evaluation(
         metrics,
@@ -261,17 +267,3 @@ def _find_unmatched_ids(
         "ids are compared exactly, case and type included"
     )
     return [_ResultWarning(name, f"{{who}} and the labels share no {what}: ", detail)]
-
-
-def _find_constant_scores(name: str, consensus: Consensus, codes: I8) -> list[_ResultWarning]:
-    """Warn about constant scores: only the tie rule orders them, so their metrics are meaningless."""
-    sizes = consensus.index.sizes
-    several = codes[sizes[codes] > 1]
-    if not len(several):
-        return []
-    starts, order, scores = consensus.index.starts, consensus.order, consensus.scores
-    best, worst = scores[order[starts[several]]], scores[order[starts[several] + sizes[several] - 1]]
-    if not (best == worst).all():
-        return []
-    kind = "all items of every query have the same score in {who}: "
-    return [_ResultWarning(name, kind, f"the order is that of the tie rule ({consensus.ties!r})")]

@@ -86,25 +86,21 @@ def to_content(
     if isinstance(thing, Features):
         return Content(features=thing)
     if isinstance(thing, Consensus):
-        return Content(preferences=_to_preferences(thing, tag))
+        index = thing.index
+        filled = np.flatnonzero(index.sizes)
+        rank = (np.arange(len(thing.order)) - index.starts[index.query_of_slot] + 1).astype(np.int32)
+        lists = Lists(
+            np.searchsorted(filled, np.arange(len(index) + 1)).astype(np.int64),
+            np.zeros(len(filled), np.int32),
+            np.append(index.starts[:-1][filled], index.starts[-1]),
+            thing.order,
+            rank,
+            thing.scores[thing.order],
+        )
+        return Content(preferences=Preferences(index, Ids([tag]), lists, Comparisons.empty(len(index))))
     raise ParameterError(
         f"cannot write a {type(thing).__name__}; accepted: preferences, labels, features, a consensus"
     )
-
-
-def _to_preferences(consensus: Consensus, tag: str) -> Preferences:
-    index = consensus.index
-    filled = np.flatnonzero(index.sizes)
-    rank = (np.arange(len(consensus.order)) - index.starts[index.query_of_slot] + 1).astype(np.int32)
-    lists = Lists(
-        np.searchsorted(filled, np.arange(len(index) + 1)).astype(np.int64),
-        np.zeros(len(filled), np.int32),
-        np.append(index.starts[:-1][filled], index.starts[-1]),
-        consensus.order,
-        rank,
-        consensus.scores[consensus.order],
-    )
-    return Preferences(index, Ids([tag]), lists, Comparisons.empty(len(index)))
 
 
 class Format:
@@ -204,16 +200,24 @@ def merge_contents(contents: Sequence[Content]) -> Content:
     preferences = [c.preferences for c in contents if c.preferences is not None]
     labels = [c.labels for c in contents if c.labels is not None]
     features = [c.features for c in contents if c.features is not None]
-    merged = labels[0] if labels else None
+    merged_labels = labels[0] if labels else None
     if len(labels) > 1:
         grades = np.concatenate([part.grades for part in labels])
-        merged = Labels.from_rows(*_concat_indexes([part.index for part in labels]), grades)
+        merged_labels = Labels.from_rows(*_concat_indexes([part.index for part in labels]), grades)
+    lists = Preferences.concat(preferences) if preferences else None
+    if len({x.names for x in features}) > 1:
+        raise InputError("the files have different features", remedy="read them separately")
+    merged_features = features[0] if features else None
+    if len(features) > 1:
+        values = np.concatenate([x.values for x in features])
+        rows = _concat_indexes([x.index for x in features])
+        merged_features = Features.from_rows(*rows, values, features[0].names)
     seconds = [c.seconds for c in contents if c.seconds is not None]
     experts = dict.fromkeys(e for part in seconds for e in part)
     return Content(
-        Preferences.concat(preferences) if preferences else None,
-        merged,
-        _merge_features(features) if features else None,
+        lists,
+        merged_labels,
+        merged_features,
         seconds={e: np.concatenate([s[e] for s in seconds if e in s]) for e in experts} if seconds else None,
         summary="\n".join(c.summary for c in contents if c.summary),
     )
@@ -223,13 +227,3 @@ def _concat_indexes(indexes: Sequence[ItemIndex]) -> tuple[CodedColumn, CodedCol
     """The (query, item) pairs of several indexes as two columns."""
     query = CodedColumn.concat([CodedColumn(i.query_of_slot, i.queries) for i in indexes], "query")
     return query, CodedColumn.concat([CodedColumn(np.arange(len(i.items)), i.items) for i in indexes], "item")
-
-
-def _merge_features(parts: Sequence[Features]) -> Features:
-    if len({p.names for p in parts}) > 1:
-        raise InputError("the files have different features", remedy="read them separately")
-    if len(parts) == 1:
-        return parts[0]
-    return Features.from_rows(
-        *_concat_indexes([p.index for p in parts]), np.concatenate([p.values for p in parts]), parts[0].names
-    )

@@ -73,9 +73,16 @@ class Csv(TableFormat):
                 lines = range(first_line, first_line + quick.num_rows)
                 arrow_columns = ArrowColumns(quick)
                 return ArrowTable(source, arrow_columns, lines, missing, arrow=arrow_columns)
-        numbers, cells = _check_rows(
-            rows, names, source, "are named" if columns is not None else "are in the header"
-        )
+        numbers, cells = [], []
+        for number, row in rows:
+            if len(row) != len(names):
+                where = "are named" if columns is not None else "are in the header"
+                remedy = "check the delimiter and quotes of this line"
+                raise source.error(f"{len(row)} columns here, {len(names)} {where}", number, remedy)
+            cells.append(row)
+            numbers.append(number)
+        if not cells:
+            raise source.error("there is a header but no rows", 1)
         return FileTable(source, dict(zip(names, zip(*cells, strict=True), strict=True)), numbers, missing)
 
     def write(
@@ -83,7 +90,28 @@ class Csv(TableFormat):
     ) -> Iterator[bytes]:
         _check_delimiter(delimiter)
         kind = resolve_kind(content, kind, self)
-        return _encode_rows(content, build_columns(content, kind), delimiter)
+        columns = build_columns(content, kind)
+        header = _quote_row(columns, delimiter).encode()
+        held = content.labels if "grade" in columns else content.preferences
+        assert held is not None
+        texts: dict[int, Ids] = {}  # by the identity of the ids: winners and losers share theirs
+        cells: list[CellColumn] = []
+        for name, column in columns.items():
+            if isinstance(column, CodedColumn):
+                if id(column.ids) not in texts:
+                    items = column.ids is held.index.items
+                    role, group = ("item", held.index.query_of_slot) if items else (name, None)
+                    texts[id(column.ids)] = _encode_ids(column.ids, role, group, delimiter)
+                cells.append(CodedColumn(column.codes, texts[id(column.ids)]))
+            elif name == "tie":
+                words = _quote_texts(["false", "true"], delimiter)
+                cells.append(CodedColumn(column.astype(np.int64), words))
+            elif delimiter in _NUMBER_CHARACTERS:
+                numbers = ["" if value != value else repr(value) for value in column.tolist()]
+                cells.append(CodedColumn(np.arange(len(numbers)), _quote_texts(numbers, delimiter)))
+            else:
+                cells.append(column)
+        return itertools.chain([header], format_rows(cells, delimiter, nan_is_empty=True))
 
 
 def _check_delimiter(mark: str) -> None:
@@ -91,29 +119,6 @@ def _check_delimiter(mark: str) -> None:
         raise ParameterError(
             f"delimiter is {mark!r}; accepted: one character such as ',' or ';', a tab, or ' ' (whitespace)"
         )
-
-
-def _encode_rows(content: Content, columns: Mapping[str, CellColumn], delimiter: str) -> Iterator[bytes]:
-    header = _quote_row(columns, delimiter).encode()
-    held = content.labels if "grade" in columns else content.preferences
-    assert held is not None
-    texts: dict[int, Ids] = {}  # by the identity of the ids: winners and losers share theirs
-    cells: list[CellColumn] = []
-    for name, column in columns.items():
-        if isinstance(column, CodedColumn):
-            if id(column.ids) not in texts:
-                items = column.ids is held.index.items
-                role, group = ("item", held.index.query_of_slot) if items else (name, None)
-                texts[id(column.ids)] = _encode_ids(column.ids, role, group, delimiter)
-            cells.append(CodedColumn(column.codes, texts[id(column.ids)]))
-        elif name == "tie":
-            cells.append(CodedColumn(column.astype(np.int64), _quote_texts(["false", "true"], delimiter)))
-        elif delimiter in _NUMBER_CHARACTERS:
-            words = ["" if value != value else repr(value) for value in column.tolist()]
-            cells.append(CodedColumn(np.arange(len(words)), _quote_texts(words, delimiter)))
-        else:
-            cells.append(column)
-    return itertools.chain([header], format_rows(cells, delimiter, nan_is_empty=True))
 
 
 def _quote_row(cells: Iterable[str], delimiter: str) -> str:
@@ -146,22 +151,6 @@ def _detect_delimiter(first: str, header: bool) -> str:
         return " "
     best = max(_DELIMITERS, key=first.count)
     return best if first.count(best) else " "
-
-
-def _check_rows(
-    rows: Iterator[tuple[int, list[str]]], names: list[str], source: Source, words: str
-) -> tuple[list[int], list[list[str]]]:
-    """Line numbers and cells of all rows; each row must be as wide as the header."""
-    lines, cells = [], []
-    for line, row in rows:
-        if len(row) != len(names):
-            remedy = "check the delimiter and quotes of this line"
-            raise source.error(f"{len(row)} columns here, {len(names)} {words}", line, remedy)
-        cells.append(row)
-        lines.append(line)
-    if not cells:
-        raise source.error("there is a header but no rows", 1)
-    return lines, cells
 
 
 def _read_with_arrow(source: Source, delimiter: str, names: list[str], header: bool) -> Any:

@@ -92,18 +92,16 @@ class FileTable:
         quick = parse_all_numbers(cells)
         if quick is not None:
             return quick
-        return np.fromiter(
-            (self._parse_cell(v, row, role) for row, v in enumerate(cells)), np.float64, len(cells)
-        )
-
-    def _parse_cell(self, value: Any, row: int, role: str) -> float:
-        text = value if isinstance(value, str) else repr(value) if type(value) in (int, float) else ""
-        try:
-            return parse_number(text)
-        except ValueError:
-            shown = "missing" if value is None or value == "" else repr(value)[:80]
-            remedy = f"a {role} is a finite number; omit the row, or list the cells for 'no value' with "
-            raise self.error(row, f"the {role} is {shown}", (remedy, Option("missing"))) from None
+        numbers = np.empty(len(cells))
+        for row, value in enumerate(cells):
+            text = value if isinstance(value, str) else repr(value) if type(value) in (int, float) else ""
+            try:
+                numbers[row] = parse_number(text)
+            except ValueError:
+                shown = "missing" if value is None or value == "" else repr(value)[:80]
+                remedy = f"a {role} is a finite number; omit the row, or list the cells for 'no value' with "
+                raise self.error(row, f"the {role} is {shown}", (remedy, Option("missing"))) from None
+        return numbers
 
     def select_rows(self, rows: I8) -> FileTable:
         """Some of the rows."""

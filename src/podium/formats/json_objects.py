@@ -148,7 +148,14 @@ class JsonColumns(Mapping[str, Sequence[Any]]):
     def __getitem__(self, name: str) -> Sequence[Any]:
         cells = self._cells[name]
         if cells is None:
-            cells = self._cells[name] = self._read_column(name)
+            cells = []
+            decode, failures = _build_decoder({name: True}, only_these=False), _list_failures()
+            for number, text in self._texts.iterate():
+                try:
+                    cells.append(decode(text).f0)
+                except failures:
+                    cells.append(self._texts.decode(number, text).get(name))
+            self._cells[name] = cells
         return cells
 
     def __iter__(self) -> Iterator[str]:
@@ -171,7 +178,11 @@ class JsonColumns(Mapping[str, Sequence[Any]]):
                 record = self._texts.decode(number, text)
                 if new := [name for name in record if name not in self._cells]:
                     self._move_cells(rows)
-                    self._add_names(new, record)
+                    self.first = self.first if self.numbers else record
+                    for name in new:
+                        light = not isinstance(record[name], str | list | dict)
+                        kept = light or normalize_name(name) in MEANINGFUL_WORDS
+                        self._cells[name] = [None] * len(self.numbers) if kept else None
                     decode, gather = self._make_decoder()
                 rows.append(tuple(record.get(name) for name in self._columns_with_roles))
             self.numbers.append(number)
@@ -189,14 +200,6 @@ class JsonColumns(Mapping[str, Sequence[Any]]):
             cells.extend(values)
         rows.clear()
 
-    def _add_names(self, names: Sequence[str], record: dict[str, Any]) -> None:
-        if not self.numbers:
-            self.first = record
-        for name in names:
-            light = not isinstance(record[name], str | list | dict)
-            kept = light or normalize_name(name) in MEANINGFUL_WORDS
-            self._cells[name] = [None] * len(self.numbers) if kept else None
-
     def _make_decoder(self) -> tuple[Decode, Callable[[Any], tuple[Any, ...]]]:
         """A decoder for objects with no other names, and a function that takes the kept cells of its result."""
         kept = {name: cells is not None for name, cells in self._cells.items()}
@@ -205,17 +208,6 @@ class JsonColumns(Mapping[str, Sequence[Any]]):
         if len(fields) > 1:
             return decode, operator.attrgetter(*fields)
         return decode, lambda row: tuple(getattr(row, field) for field in fields)
-
-    def _read_column(self, name: str) -> list[Any]:
-        """Decode one field of all objects."""
-        decode, failures = _build_decoder({name: True}, only_these=False), _list_failures()
-        cells = []
-        for number, text in self._texts.iterate():
-            try:
-                cells.append(decode(text).f0)
-            except failures:
-                cells.append(self._texts.decode(number, text).get(name))
-        return cells
 
 
 class _NotDecodable(Exception):

@@ -21,7 +21,7 @@ from podium.formats.base import Content, Format
 from podium.formats.letor_cells import BLOCK, LAST_COLUMN, LetorCells, parse_cells
 from podium.formats.text_ids import format_plain_ids
 from podium.formats.text_lines import ParsedLines, parse_field, quote_bytes
-from podium.kernels.dispatch import F8, I4, I8
+from podium.kernels.dispatch import F8, I8
 from podium.storage.files import Source
 
 __all__ = ["Letor"]
@@ -64,7 +64,19 @@ class Letor(Format):
         if kind == "auto":
             kind = "ranks" if rows.looks_like_ranks() else "features"
         query, item = code_ids(rows.query, "query"), code_ids(rows.item, "item")
-        part = _assign_parts(query, rows, sources) if len(sources) > 1 else None
+        part = None
+        if len(sources) > 1:
+            file, first = np.array(rows.file, np.int32), np.unique(query.codes, return_index=True)[1]
+            part = np.full(len(query.ids), -1, np.int32)
+            part[query.codes[first]] = file[first]
+            clash = np.flatnonzero(part[query.codes] != file)
+            if len(clash):
+                row = int(clash[0])
+                one, two = sources[int(part[query.codes[row]])].name, sources[rows.file[row]].name
+                raise InputError(
+                    f"query {rows.query[row]!r} is in two files, {one} and {two}",
+                    remedy="parts of a data set must not share queries; read the files separately",
+                )
         labels = Labels.from_rows(query, item, rows.score, origin=rows.origin)
         if kind == "features":
             columns = rows.column_numbers()
@@ -240,19 +252,3 @@ def _build_preferences(
         np.maximum.at(top, key, value)
         value = top[key] - value + 1
     return Preferences.from_rows(q, expert, i, rank=value, candidates=(query, item), origin=origin)
-
-
-def _assign_parts(query: CodedColumn, rows: _LetorRows, sources: Sequence[Source]) -> I4:
-    part = np.full(len(query.ids), -1, np.int32)
-    file = np.array(rows.file, np.int32)
-    first = np.unique(query.codes, return_index=True)[1]
-    part[query.codes[first]] = file[first]
-    clash = np.flatnonzero(part[query.codes] != file)
-    if len(clash):
-        row = int(clash[0])
-        one, two = sources[int(part[query.codes[row]])].name, sources[rows.file[row]].name
-        raise InputError(
-            f"query {rows.query[row]!r} is in two files, {one} and {two}",
-            remedy="parts of a data set must not share queries; read the files separately",
-        )
-    return part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -185,10 +186,12 @@ def _format_election(p: Preferences) -> Iterator[bytes]:
         if name.encode() != name.encode().strip() or any(c in name for c in "\n\r\0"):
             remedy = "names are one line without leading or trailing whitespace"
             raise InputError(f"the item id {name[:80]!r} cannot be written as preflib", remedy=remedy)
-    ballots = [
-        _format_ballot(t.item[a:b].tolist(), t.rank[a:b].tolist())
-        for a, b in zip(t.starts[:-1].tolist(), t.starts[1:].tolist(), strict=True)
-    ]
+    ballots = []
+    for a, b in itertools.pairwise(t.starts.tolist()):
+        groups: dict[int, list[str]] = {}
+        for item, rank in zip(t.item[a:b].tolist(), t.rank[a:b].tolist(), strict=True):
+            groups.setdefault(rank, []).append(str(item + 1))
+        ballots.append(",".join(g[0] if len(g) == 1 else "{" + ",".join(g) + "}" for g in groups.values()))
     tied = any("{" in b for b in ballots)
     full = bool((t.lengths == len(names)).all())
     head = [
@@ -201,10 +204,3 @@ def _format_election(p: Preferences) -> Iterator[bytes]:
     yield ("# FILE NAME: podium\n" + "\n".join(head) + "\n").encode()
     for ballot in ballots:
         yield f"1: {ballot}\n".encode()
-
-
-def _format_ballot(items: list[int], ranks: list[int]) -> str:
-    groups: dict[int, list[str]] = {}
-    for item, rank in zip(items, ranks, strict=True):
-        groups.setdefault(rank, []).append(str(item + 1))
-    return ",".join(g[0] if len(g) == 1 else "{" + ",".join(g) + "}" for g in groups.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from podium.data.vote_outcomes import (
 )
 from podium.formats.base import Content, Format, merge_contents
 from podium.formats.file_table import FileTable, parse_all_numbers
-from podium.formats.text_lines import parse_number
+from podium.formats.text_lines import parse_number_or_nan
 from podium.kernels.dispatch import F8
 from podium.storage.files import Source, derive_expert_names, refuse_same_names
 
@@ -130,7 +130,15 @@ def _read_content(
     warn: bool,
 ) -> Content:
     if kind == "auto":
-        kind = _detect_kind(roles, table)
+        graded = "grade" in roles
+        if "winner" in roles and ("loser" in roles or {"item_a", "item_b"} <= roles.keys()):
+            kind = "votes"
+        elif "item" in roles and ("rank" in roles or "score" in roles or (graded and "expert" in roles)):
+            kind = "lists"
+        elif "item" in roles and graded:
+            kind = "labels"
+        else:
+            raise _columns_error(table, "the columns are not those of lists, votes, ratings or labels")
     if kind == "votes":
         if "winner" in roles:
             table = table.drop_missing(roles["winner"])
@@ -192,16 +200,6 @@ def _read_votes(
     if tie is not None:
         outcomes = outcomes._replace(tie=outcomes.tie | tie[outcomes.row])
     return build_votes(query, expert, items, outcomes, weight, table.origin)
-
-
-def _detect_kind(roles: dict[str, str], table: FileTable) -> str:
-    if "winner" in roles and ("loser" in roles or {"item_a", "item_b"} <= roles.keys()):
-        return "votes"
-    if "item" in roles and ("rank" in roles or "score" in roles or ("grade" in roles and "expert" in roles)):
-        return "lists"
-    if "item" in roles and "grade" in roles:
-        return "labels"
-    raise _columns_error(table, "the columns are not those of lists, votes, ratings or labels")
 
 
 def _columns_error(table: FileTable, problem: str) -> InputError:
@@ -278,18 +276,11 @@ def _read_seconds(table: FileTable, roles: dict[str, str], expert: CodedColumn) 
     cells = table.columns[roles["seconds"]]
     given = parse_all_numbers(cells)
     if given is None:
-        given = np.array([_parse_number_or_nan(v) for v in cells], np.float64)
+        given = np.array([parse_number_or_nan(str(v)) for v in cells], np.float64)
     known = np.flatnonzero(np.isfinite(given))
     known = known[np.argsort(expert.codes[known], kind="stable")]
     ends = np.searchsorted(expert.codes[known], np.arange(len(expert.ids) + 1))
     return {who: given[known[ends[k] : ends[k + 1]]] for k, who in enumerate(expert.ids.tolist())}
-
-
-def _parse_number_or_nan(value: Any) -> float:
-    try:
-        return parse_number(str(value))
-    except ValueError:
-        return np.nan
 
 
 def _read_labels(table: FileTable, roles: dict[str, str], warn: bool) -> Labels:

@@ -84,19 +84,18 @@ def format_rows(
     rows = len(first.codes if isinstance(first, CodedColumn) else first)
     for begin in range(0, rows, _BLOCK):
         block = slice(begin, begin + _BLOCK)
-        yield text_rows.join_cells([_cut_cells(c, block, nan_is_empty) for c in columns], separator.encode())
-
-
-def _cut_cells(column: CellColumn, block: slice, nan_is_empty: bool) -> text_rows.TextCells:
-    if not isinstance(column, CodedColumn):
-        values = column[block]
-        if values.dtype.kind == "f":
-            return text_rows.format_floats(values, nan_is_empty=nan_is_empty)
-        return text_rows.format_integers(values)
-    codes, ids = column.codes[block], column.ids
-    assert ids.buffer is not None
-    assert ids.offsets is not None
-    return text_rows.TextCells(ids.buffer, ids.offsets, codes)
+        cells = []
+        for column in columns:
+            if isinstance(column, CodedColumn):
+                ids = column.ids
+                assert ids.buffer is not None
+                assert ids.offsets is not None
+                cells.append(text_rows.TextCells(ids.buffer, ids.offsets, column.codes[block]))
+            elif column.dtype.kind == "f":
+                cells.append(text_rows.format_floats(column[block], nan_is_empty=nan_is_empty))
+            else:
+                cells.append(text_rows.format_integers(column[block]))
+        yield text_rows.join_cells(cells, separator.encode())
 
 
 def iterate_lists(p: Preferences) -> Iterator[tuple[Id, Id, list[Id], list[int], list[float] | None]]:

@@ -79,6 +79,14 @@ def quote_bytes(raw: bytes) -> str:
     return repr(raw[:60].decode(errors="replace"))
 
 
+def parse_number_or_nan(token: str) -> float:
+    """The number, or NaN where `parse_number` raises an error."""
+    try:
+        return parse_number(token)
+    except ValueError:
+        return float("nan")
+
+
 def parse_number(token: str) -> float:
     """The finite number that an ASCII token represents, or a ValueError."""
     if not token.isascii() or "_" in token:

@@ -63,8 +63,20 @@ class TrecRun(Format):
         names = Ids(derive_distinct_names(sources)) if expert == "file" else None
         reading = trec_columns.read_runs(sources, by, names) if duplicates == "error" else None
         preferences, changed = reading or _read_runs_by_line(sources, by, names, duplicates)
-        if order is None:
-            _warn_of_disagreement(changed, sources)
+        if order is None and len(changed):
+            lists, files = len(changed), sorted(set(changed.tolist()))
+            where = sources[files[0]].name
+            if len(files) > 1:
+                where += f" and {len(files) - 1} more of the {len(sources)} files"
+            warning = PodiumWarning(
+                f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; "
+                f"{'these are' if lists > 1 else 'this one is'} ranked by score, as trec_eval does (",
+                Option("order", "auto"),
+                " does the same without this warning; ",
+                Option("order", "rank"),
+                " keeps the ranks of every list)",
+            )
+            warnings.warn(warning, stacklevel=3)
         return Content(preferences=preferences.with_unlisted(unlisted))
 
     def write(self, content: Content) -> Iterator[bytes]:
@@ -125,23 +137,19 @@ class Qrels(Format):
         queries = encode_plain_ids(labels.queries, "query", self.name)
         items = encode_plain_ids(labels.index.items, "item", self.name, labels.index.query_of_slot)
         judged = np.flatnonzero(~np.isnan(labels.grades))
+        distinct, codes = np.unique(labels.grades[judged], return_inverse=True)
+        # whole numbers have no decimal point
+        whole = [grade == int(grade) and abs(grade) < 2**53 for grade in distinct.tolist()]
+        values = [int(g) if is_whole else g for g, is_whole in zip(distinct.tolist(), whole, strict=True)]
+        grades = Ids([repr(value) for value in values]).as_text
+        assert grades is not None
         columns = [
             CodedColumn(labels.index.query_of_slot[judged], queries),
             _repeat_text("0", len(judged)),
             CodedColumn(judged, items),
-            _code_grades(labels.grades[judged]),
+            CodedColumn(codes, grades),
         ]
         return format_rows(columns, " ")
-
-
-def _code_grades(grades: F8) -> CodedColumn:
-    """Grades as text; whole numbers have no decimal point."""
-    distinct, codes = np.unique(grades, return_inverse=True)
-    whole = [grade == int(grade) and abs(grade) < 2**53 for grade in distinct.tolist()]
-    values = [int(g) if is_whole else g for g, is_whole in zip(distinct.tolist(), whole, strict=True)]
-    text = Ids([repr(value) for value in values]).as_text
-    assert text is not None
-    return CodedColumn(codes, text)
 
 
 def _repeat_text(text: str, rows: int) -> CodedColumn:
@@ -198,22 +206,3 @@ def _rerank_by_score(key: I8, rank: I4, score: F8) -> tuple[I4, I8]:
     settled = rank.copy()
     settled[at] = segments.competition_ranks(key[at], -score[at])
     return settled, at[np.unique(key[at], return_index=True)[1]]
-
-
-def _warn_of_disagreement(file_of_list: I8, sources: Sequence[Source]) -> None:
-    """Warn how many lists of which files are ranked by score, given the file of each list."""
-    lists, files = len(file_of_list), sorted(set(file_of_list.tolist()))
-    if not lists:
-        return
-    where = sources[files[0]].name
-    if len(files) > 1:
-        where += f" and {len(files) - 1} more of the {len(sources)} files"
-    warning = PodiumWarning(
-        f"{where}: the ranks of {lists} list{'s' if lists > 1 else ''} disagree with the scores or start at 0; "
-        f"{'these are' if lists > 1 else 'this one is'} ranked by score, as trec_eval does (",
-        Option("order", "auto"),
-        " does the same without this warning; ",
-        Option("order", "rank"),
-        " keeps the ranks of every list)",
-    )
-    warnings.warn(warning, stacklevel=4)

@@ -22,7 +22,7 @@ from podium.formats.text_lines import (
     build_line_error,
     locate_line,
     parse_line,
-    parse_number,
+    parse_number_or_nan,
 )
 from podium.kernels import segments, text_columns
 from podium.kernels.dispatch import I8, U1
@@ -68,7 +68,11 @@ def read_runs(sources: Sequence[Source], order: str, names: Ids | None) -> tuple
         rows, items, grouped, heads // width, {"auto": 0, "rank": 1, "score": 2}[order]
     )
     if filled.repeat is not None:
-        raise _repeat_error(parsed, sources, index, items, filled.repeat)
+        where = int(query.codes[np.searchsorted(rows.run_rows, filled.repeat, side="right") - 1])
+        item = index.items[int(items.starts[where] + items.slot[filled.repeat])]
+        problem = f"item {item!r} appears twice in one list for query {index.queries[where]!r}"
+        at = int(rows.item_at[filled.repeat])
+        raise build_line_error(problem, sources, bounds, at, ALLOW_REPEATS)
     query_starts = np.searchsorted(heads // width, np.arange(len(index) + 1)).astype(np.int64)
     expert_of = (heads % width).astype(np.int32)
     lists = Lists(query_starts, expert_of, grouped.row_starts, filled.item, filled.rank, filled.score)
@@ -111,34 +115,20 @@ def _parse_files(
         source, line, bad = locate_line(sources, bounds, rows)
         parse_line(bad, layout, source, line, ranks, lowest)  # raises the error
         return None
-    _finish_scores(data, rows, layout, sources, bounds)
+    if np.isnan(rows.score).any():
+        # numbers that the compiled parser leaves: 20 or more digits, very large or very small, and words
+        which, buffer, offsets = text_columns.find_slow_scores(data, rows, layout.shape)
+        text = buffer.tobytes()
+        tokens = [text[a:b].decode(errors="replace") for a, b in itertools.pairwise(offsets.tolist())]
+        values = np.array([parse_number_or_nan(token) for token in tokens])
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            problem = f"the {layout.value} is {tokens[wrong[0]][:80]!r}"
+            remedy = f"a {layout.value} is a finite number; omit the row if it is unknown"
+            at = int(rows.item_at[which[wrong[0]]])
+            raise build_line_error(problem, sources, bounds, at, remedy)
+        rows.score[which] = values
     return ParsedBytes(data, bounds, rows, _code_spans(data, rows.query_at, rows.query_len))
-
-
-def _finish_scores(
-    data: U1, rows: text_columns.TextRows, layout: LineLayout, sources: Sequence[Source], bounds: I8
-) -> None:
-    """Numbers that the compiled parser leaves: 20 or more digits, very large or very small, and words."""
-    if not np.isnan(rows.score).any():
-        return
-    which, buffer, offsets = text_columns.find_slow_scores(data, rows, layout.shape)
-    text, ends = buffer.tobytes(), offsets.tolist()
-    tokens = [text[a:b].decode(errors="replace") for a, b in itertools.pairwise(ends)]
-    values = np.array([_parse_number_or_nan(token) for token in tokens])
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        token = tokens[bad[0]]
-        remedy = f"a {layout.value} is a finite number; omit the row if it is unknown"
-        at = int(rows.item_at[which[bad[0]]])
-        raise build_line_error(f"the {layout.value} is {token[:80]!r}", sources, bounds, at, remedy)
-    rows.score[which] = values
-
-
-def _parse_number_or_nan(token: str) -> float:
-    try:
-        return parse_number(token)
-    except ValueError:
-        return float("nan")
 
 
 def _code_spans(data: U1, at: I8, length: I8) -> CodedColumn:
@@ -151,16 +141,6 @@ def _build_index(parsed: ParsedBytes) -> tuple[ItemIndex, text_columns.ItemSlots
     items = text_columns.index_items(parsed.data, parsed.rows, queries)
     ids = Ids.from_text(items.buffer, items.offsets)
     return ItemIndex(parsed.query.ids, items.starts, ids, items.arrival), items
-
-
-def _repeat_error(
-    parsed: ParsedBytes, sources: Sequence[Source], index: ItemIndex, items: text_columns.ItemSlots, row: int
-) -> InputError:
-    at, rows = int(parsed.rows.item_at[row]), parsed.rows
-    query = int(parsed.query.codes[np.searchsorted(rows.run_rows, row, side="right") - 1])
-    item = index.items[int(items.starts[query] + items.slot[row])]
-    problem = f"item {item!r} appears twice in one list for query {index.queries[query]!r}"
-    return build_line_error(problem, sources, parsed.bounds, at, ALLOW_REPEATS)
 
 
 def refuse_same_run_twice(key: I8, file: I8, sources: Sequence[Source], queries: Ids, experts: Ids) -> None:

@@ -81,7 +81,12 @@ class PodiumRetriever(BaseRetriever):
                 "some documents have an id and some have none, so copies cannot be matched",
                 remedy=("give all an id, or name a metadata field: ", Option("id_key", of="setting")),
             )
-        fused = self._fusion.fuse(lists, self._find_id, self._find_score, top=self.k if k is None else k)
+        fused = self._fusion.fuse(
+            lists,
+            self._find_id,
+            lambda document: None if self.score_key is None else document.metadata.get(self.score_key),
+            top=self.k if k is None else k,
+        )
         return [
             document.model_copy(
                 update={"metadata": document.metadata | {SCORE: score, CONTRIBUTIONS: contributions}}
@@ -99,7 +104,3 @@ class PodiumRetriever(BaseRetriever):
                 )
             item = document.metadata[self.id_key]
         return item
-
-    def _find_score(self, document: Document) -> float | None:
-        score: float | None = None if self.score_key is None else document.metadata.get(self.score_key)
-        return score

@@ -62,7 +62,23 @@ class ListFusion:
         self.ranks = ranks
         # of two copies in a list, the one at the better place counts
         self.duplicates: Duplicates = "first" if ranks == "given" else "best"
-        self.aggregator = _resolve_method(method, weights, model)
+        if model is None:
+            if weights is not None and not isinstance(weights, Mapping):
+                raise ParameterError(f"the weights are {weights!r}; give one per expert, by name")
+            self.aggregator = make_for_lists(
+                {}, method, None if weights is None else dict(weights.items()), {}
+            )
+        else:
+            if method != DEFAULT_METHOD or weights is not None:
+                raise ParameterError(
+                    "a model file has a method and its weights; give ",
+                    Option("model", of="setting"),
+                    " alone",
+                )
+            loaded = load(model)
+            if not isinstance(loaded, Aggregator):
+                raise ParameterError(f"{model} holds a {type(loaded).__name__}, which does not fuse lists")
+            self.aggregator = loaded
         if experts is not None:
             # names that do not match are an error now rather than at the first query
             self.aggregator.expert_weights_for(list(experts))
@@ -133,20 +149,3 @@ class ListFusion:
             )
             scores[:] = math.nan
         return scores
-
-
-def _resolve_method(
-    method: str | Aggregator, weights: Mapping[str, float] | None, model: str | os.PathLike[str] | None
-) -> Aggregator:
-    if model is not None:
-        if method != DEFAULT_METHOD or weights is not None:
-            raise ParameterError(
-                "a model file has a method and its weights; give ", Option("model", of="setting"), " alone"
-            )
-        loaded = load(model)
-        if not isinstance(loaded, Aggregator):
-            raise ParameterError(f"{model} holds a {type(loaded).__name__}, which does not fuse lists")
-        return loaded
-    if weights is not None and not isinstance(weights, Mapping):
-        raise ParameterError(f"the weights are {weights!r}; give one per expert, by name")
-    return make_for_lists({}, method, None if weights is None else dict(weights.items()), {})

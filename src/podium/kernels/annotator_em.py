@@ -119,21 +119,17 @@ def find_fixed_point(
         if np.abs(move).max(initial=0.0) <= tolerance:
             return FixedPoint(new, value, steps, True)
         moves, places = [*moves[-WINDOW:], move], [*places[-WINDOW:], new]
-        x = np.clip(_extrapolate_anderson(moves, places), -FURTHEST, FURTHEST)
+        if len(moves) > 1:
+            # the combination of the last places whose moves cancel best
+            change = np.diff(np.array(moves), axis=0)
+            # einsum, not @: a fixed summation order, independent of the number of threads
+            square = np.einsum("in,jn->ij", change, change)
+            # collinear moves would make the system singular
+            square[np.diag_indices_from(square)] *= 1 + STEADY
+            share = np.linalg.lstsq(square, np.einsum("in,n->i", change, move))[0]
+            new = new - np.einsum("i,in->n", share, np.diff(np.array(places), axis=0))
+        x = np.clip(new, -FURTHEST, FURTHEST)
     return FixedPoint(plain, best, max_iterations, False)
-
-
-def _extrapolate_anderson(moves: list[F8], places: list[F8]) -> F8:
-    """The combination of the last places whose moves cancel best."""
-    if len(moves) < 2:
-        return places[-1]
-    # einsum, not @: a fixed summation order, independent of the number of threads
-    change = np.diff(np.array(moves), axis=0)
-    square = np.einsum("in,jn->ij", change, change)
-    # collinear moves would make the system singular
-    square[np.diag_indices_from(square)] *= 1 + STEADY
-    share = np.linalg.lstsq(square, np.einsum("in,n->i", change, moves[-1]))[0]
-    return np.asarray(places[-1] - np.einsum("i,in->n", share, np.diff(np.array(places), axis=0)), np.float64)
 
 
 # -- pairs ---------------------------------------------------------------------------------------------------

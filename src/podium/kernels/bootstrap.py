@@ -186,11 +186,23 @@ def fit_resamples(
     # the fixed matrix needs one component and the plain logistic model with a ridge; else refit below
     whole = bool(size) and not solution.component.any()
     if whole and model.kind == LOGIT and model.shape == 1 and contests.side is None:
-        matrix = _center_inverse(inverse[:size, :size]) * np.sqrt(
-            np.outer(*[_diagonal(contests, solution)] * 2)
-        )
-        _iterate_rounds(contests, model.half, model.l2, matrix, draw, key, tolerance, scores, done)
-    _refit_rounds(contests, solution, draw, key, tolerance, scores, np.flatnonzero(~done))
+        diagonal = compute_hessian(contests, solution, 0).diagonal()[:size]
+        matrix = _center_inverse(inverse[:size, :size]) * np.sqrt(np.outer(diagonal, diagonal))
+        work = np.arange(rounds + 1) * (len(contests.first) + len(matrix) ** 2)
+        met = (contests.first, contests.second, model.half, model.l2, matrix)
+        stop = (tolerance, STEPS, SHRINK)
+        fit = core.fit_vote_resamples if isinstance(draw, PoissonTables) else core.fit_cluster_resamples
+        # marks the rounds that converged in `done`
+        run_in_threads(fit, work, *met, *draw, key, *stop, scores, done)
+    todo = np.flatnonzero(~done)
+
+    def refit_range(first: int, last: int) -> None:
+        for r in todo[first:last].tolist():
+            resample = resample_contests(contests, draw, key[r : r + 1])
+            scores[r] = refit_contests(resample, solution, tolerance).scores
+
+    # Newton's method in threads: most of the time is spent outside Python
+    run_in_threads(refit_range, np.arange(len(todo) + 1) * THREAD_WORK)
     return scores
 
 
@@ -198,46 +210,6 @@ def _center_inverse(inverse: F8) -> F8:
     """The inverse restricted to scores with mean 0; the level is determined by the prior alone."""
     mean = inverse.mean(axis=0)
     return np.asarray(inverse - mean - mean[:, None] + mean.mean(), np.float64)
-
-
-def _diagonal(contests: Contests, solution: ContestSolution) -> F8:
-    return np.asarray(
-        compute_hessian(contests, solution, 0).diagonal()[: int(contests.starts[-1])], np.float64
-    )
-
-
-def _iterate_rounds(
-    contests: Contests, half: bool, l2: float, matrix: F8, draw: PoissonTables | Clusters, key: U8, tolerance: float,
-    scores: F8, done: B1,
-) -> None:  # fmt: skip
-    """Step from the solution to that of every round; marks the rounds that converged."""
-    work = np.arange(len(done) + 1) * (len(contests.first) + len(matrix) ** 2)
-    met = (contests.first, contests.second, half, l2, matrix)
-    stop = (tolerance, STEPS, SHRINK)
-    if isinstance(draw, PoissonTables):
-        run_in_threads(core.fit_vote_resamples, work, *met, *draw, key, *stop, scores, done)
-    else:
-        run_in_threads(core.fit_cluster_resamples, work, *met, *draw, key, *stop, scores, done)
-
-
-def _refit_rounds(
-    contests: Contests,
-    solution: ContestSolution,
-    draw: PoissonTables | Clusters,
-    key: U8,
-    tolerance: float,
-    scores: F8,
-    todo: I8,
-) -> None:
-    """Solve rounds by Newton's method, in threads: most of the time is spent outside Python."""
-
-    def refit_range(first: int, last: int) -> None:
-        for r in todo[first:last].tolist():
-            scores[r] = refit_contests(
-                resample_contests(contests, draw, key[r : r + 1]), solution, tolerance
-            ).scores
-
-    run_in_threads(refit_range, np.arange(len(todo) + 1) * THREAD_WORK)
 
 
 def refit_contests(contests: Contests, solution: ContestSolution, tolerance: float) -> ContestSolution:

@@ -28,33 +28,32 @@ class Connections(NamedTuple):
 
 def find_connections(votes: Votes) -> Connections:
     """Read all votes of positive weight; neighbors in a list suffice, and ties count both ways."""
-    slots = int(votes.slots[-1])
-    upper, lower = (np.concatenate(sides) for sides in zip(*_collect_links(votes), strict=True))
-    above, below = np.zeros(slots, np.bool_), np.zeros(slots, np.bool_)
-    above[upper] = below[lower] = True
-    group = graphs.label_weak_components(upper, lower, slots)
-    return Connections(above, below, group, graphs.label_strong_components(upper, lower, slots))
-
-
-def _collect_links(votes: Votes) -> list[tuple[I8, I8]]:
-    """Pairs of slots, upper and lower, with the same connectivity as the votes."""
     counts = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
-    above, upto = count_items_above(votes.starts, votes.rank)
+    above_row, upto = count_items_above(votes.starts, votes.rank)
     item, row = votes.item.astype(np.int64), np.arange(len(votes.item))
     base = np.repeat(votes.starts[:-1], np.diff(votes.starts))
     stop = np.repeat(votes.starts[1:], np.diff(votes.starts))
-    head = base + above  # the first row of the same rank
+    head = base + above_row  # the first row of the same rank
     tied, next_ = counts & (row != head), counts & (row == head) & (base + upto < stop)
+    counted = votes.vote_weight > 0
+    won, lost = votes.winner[counted].astype(np.int64), votes.loser[counted].astype(np.int64)
+    even = votes.tie[counted]
+    # pairs of slots, upper and lower, with the same connectivity as the votes
     links = [
         (item[head[tied]], item[tied]),
         (item[tied], item[head[tied]]),
         (item[next_], item[(base + upto)[next_]]),
+        (won, lost),
+        (lost[even], won[even]),
     ]
-    counted = votes.vote_weight > 0
-    won, lost = votes.winner[counted].astype(np.int64), votes.loser[counted].astype(np.int64)
-    even = votes.tie[counted]
-    links += [(won, lost), (lost[even], won[even])]
-    return [*links, _link_unlisted(votes, item, head)] if votes.below else links
+    if votes.below:
+        links.append(_link_unlisted(votes, item, head))
+    upper, lower = (np.concatenate(sides) for sides in zip(*links, strict=True))
+    slots = int(votes.slots[-1])
+    above, below = np.zeros(slots, np.bool_), np.zeros(slots, np.bool_)
+    above[upper] = below[lower] = True
+    group = graphs.label_weak_components(upper, lower, slots)
+    return Connections(above, below, group, graphs.label_strong_components(upper, lower, slots))
 
 
 def _link_unlisted(votes: Votes, item: I8, head: I8) -> tuple[I8, I8]:

@@ -263,19 +263,7 @@ def split_contests(votes: Votes, unit: float, side: F8 | None, *, keep_lists: bo
     """The contests of all queries, in order; `keep_lists` allows long lists to stay unexpanded."""
     pairs, needed = counting_bytes(votes)
     alone = (pairs > LONG) if keep_lists and side is None else np.zeros(len(pairs), np.bool_)
-    for first, last in _find_query_ranges(needed, alone):
-        part = select_queries(votes, first, last)
-        base = int(votes.slots[first])
-        if alone[first:last].any():
-            met = count_contests(without_lists(part), unit)._replace(lists=(part, unit))
-        else:
-            shown = None if side is None else side[slice(*votes.vote_starts[[first, last]].tolist())]
-            met = count_contests(part, unit, shown)
-        yield Part(base, met)
-
-
-def _find_query_ranges(needed: F8, alone: B1) -> list[tuple[int, int]]:
-    """Ranges of queries of about equal size, at most `PART`; each query in `alone` is its own range."""
+    # ranges of queries of about equal size, at most `PART`; each query in `alone` is its own range
     cuts = np.flatnonzero(alone)
     edges = np.unique(np.concatenate(([0], cuts, cuts + 1, [len(needed)]))).tolist()
     ranges: list[tuple[int, int]] = []
@@ -285,7 +273,15 @@ def _find_query_ranges(needed: F8, alone: B1) -> list[tuple[int, int]]:
         inner = np.searchsorted(total, np.linspace(0, total[-1], number + 1)[1:-1])
         marks = np.unique(np.concatenate(([0], inner, [last - first]))) + first
         ranges += list(pairwise(marks.tolist()))
-    return ranges or [(0, len(needed))]
+    for first, last in ranges or [(0, len(needed))]:
+        part = select_queries(votes, first, last)
+        base = int(votes.slots[first])
+        if alone[first:last].any():
+            met = count_contests(without_lists(part), unit)._replace(lists=(part, unit))
+        else:
+            shown = None if side is None else side[slice(*votes.vote_starts[[first, last]].tolist())]
+            met = count_contests(part, unit, shown)
+        yield Part(base, met)
 
 
 def find_components(contests: Contests) -> Components:

@@ -85,7 +85,11 @@ def fit_adherence(
     place.
     """
     which = np.flatnonzero(active[groups.query])
-    part, before = _select_groups(groups, which), adherence[which]
+    # these groups alone, each as a query of its own
+    offsets, entries = segments.gather_segments(groups.offsets, which)
+    slots, count = groups.slots[groups.query[which]], np.arange(len(which) + 1)
+    part = PreferenceGroups(slots, count, offsets, groups.net[entries], groups.total[which])
+    before = adherence[which]
     _, label, counted = np.unique(own[which], return_index=True, return_inverse=True)
     value = before[label]
     for _ in range(STRIDES):
@@ -120,15 +124,6 @@ def _fit_common_scale(
     factor = _solve_rescaling(squares, prior, first, second, steady)
     score[slots] *= factor[of_slot]
     return factor
-
-
-def _select_groups(groups: PreferenceGroups, which: I8) -> PreferenceGroups:
-    """Some of the groups, each as a query of its own."""
-    offsets, entries = segments.gather_segments(groups.offsets, which)
-    slots = groups.slots[groups.query[which]]
-    return PreferenceGroups(
-        slots, np.arange(len(which) + 1), offsets, groups.net[entries], groups.total[which]
-    )
 
 
 def compute_adherence_slopes(groups: PreferenceGroups, adherence: F8, score: F8) -> tuple[F8, F8]:

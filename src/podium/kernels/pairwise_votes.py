@@ -98,13 +98,14 @@ def whole_weights(weights: F8) -> tuple[F8, float]:
         return weights, 1.0
     # the simplest exact scale first; without one, the finest that keeps sums exact
     scales = chain([1.0], np.arange(1, 13) / distinct[0], 10.0 ** np.arange(1, 7))
-    scale = next((float(s) for s in scales if _is_near_whole(distinct * s)), LARGEST / float(distinct[-1]))
+    scale = LARGEST / float(distinct[-1])
+    for simple in scales:
+        nearest = np.rint(distinct * simple)
+        is_near = nearest[0] >= 1 and nearest[-1] <= LARGEST
+        if is_near and (np.abs(distinct * simple - nearest) <= 1e-9).all():
+            scale = float(simple)
+            break
     return np.where(weights > 0, np.maximum(np.rint(weights * scale), 1.0), 0.0), 1.0 / scale
-
-
-def _is_near_whole(values: F8) -> bool:
-    nearest = np.rint(values)
-    return bool(nearest[0] >= 1 and nearest[-1] <= LARGEST and (np.abs(values - nearest) <= 1e-9).all())
 
 
 def compute_pair_work(votes: Votes, cubic: float = 0.0) -> I8:

@@ -73,25 +73,23 @@ def convolve_by_fft(win: F8, leaf: int = LEAF) -> F8:
     law = np.zeros((rows, contests + 1))
     step = max(1, CHUNK // (4 * max(contests, 1)))
     for at in range(0, rows, step):
-        law[at : at + step] = _convolve_tree(win[at : at + step], leaf)
+        some = win[at : at + step]
+        blocks = 1 << max(0, (contests - 1) // leaf).bit_length()
+        width = -(-contests // blocks)
+        sure = np.ones((len(some), blocks * width))  # a certain win changes nothing
+        sure[:, :contests] = some
+        part = convolve_directly(sure.reshape(len(some) * blocks, width)).reshape(
+            len(some), blocks, width + 1
+        )
+        while blocks > 1:
+            size = 1 << (2 * width).bit_length()
+            wave = np.fft.rfft(part, size)
+            wave = wave[:, ::2] * wave[:, 1::2]
+            width, blocks = 2 * width, blocks // 2
+            part = np.fft.irfft(wave, size)[:, :, : width + 1]
+        # rounding in the transforms can leave tiny negative probabilities
+        law[at : at + step] = np.maximum(part[:, 0, : contests + 1], 0.0)
     return law
-
-
-def _convolve_tree(win: F8, leaf: int) -> F8:
-    rows, contests = win.shape
-    blocks = 1 << max(0, (contests - 1) // leaf).bit_length()
-    width = -(-contests // blocks)
-    sure = np.ones((rows, blocks * width))  # a certain win changes nothing
-    sure[:, :contests] = win
-    part = convolve_directly(sure.reshape(rows * blocks, width)).reshape(rows, blocks, width + 1)
-    while blocks > 1:
-        size = 1 << (2 * width).bit_length()
-        wave = np.fft.rfft(part, size)
-        wave = wave[:, ::2] * wave[:, 1::2]
-        width, blocks = 2 * width, blocks // 2
-        part = np.fft.irfft(wave, size)[:, :, : width + 1]
-    # rounding in the transforms can leave tiny negative probabilities
-    return np.maximum(part[:, 0, : contests + 1], 0.0)
 
 
 # -- the expected discount -----------------------------------------------------------------------------------

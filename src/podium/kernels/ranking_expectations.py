@@ -82,18 +82,9 @@ def compute_expected_metric(omega: F8, gain: F8, kind: int, discount: F8, limit:
     energy = omega @ fall.T
     chance = np.exp(energy - energy.max(axis=1, keepdims=True))
     chance /= chance.sum(axis=1, keepdims=True)
-    worth = _compute_metric_values(gain, order, kind, discount, limit)
-    ideal = worth[:, :1]  # the first ranking keeps the given order
-    worth = np.divide(worth, ideal, where=ideal > 0, out=np.zeros_like(worth))
-    mean = (chance * worth).sum(axis=1)
-    return mean, (chance * (worth - mean[:, None])) @ fall
-
-
-def _compute_metric_values(gain: F8, order: I8, kind: int, discount: F8, limit: I8) -> F8:
-    """The metric of every ranking, for each row of gains; place by place."""
-    queries, n = gain.shape
-    worth, state = np.zeros((queries, len(order))), np.full((queries, len(order)), float(kind != PRECISION))
-    for p in range(min(n, int(limit.max(initial=0)))):
+    # the metric of every ranking, for each row of gains; place by place
+    worth, state = np.zeros_like(chance), np.full_like(chance, float(kind != PRECISION))
+    for p in range(min(gain.shape[1], int(limit.max(initial=0)))):
         here = gain[:, order[:, p]] * (p < limit)[:, None]
         if kind == SUM:
             worth += here * discount[p]
@@ -103,7 +94,10 @@ def _compute_metric_values(gain: F8, order: I8, kind: int, discount: F8, limit: 
         else:
             worth += discount[p] * here * state
             state *= 1.0 - here
-    return worth
+    ideal = worth[:, :1]  # the first ranking keeps the given order
+    worth = np.divide(worth, ideal, where=ideal > 0, out=np.zeros_like(worth))
+    mean = (chance * worth).sum(axis=1)
+    return mean, (chance * (worth - mean[:, None])) @ fall
 
 
 def sample_subsets(starts: I8, level: I4, visit: I8, size: int, uniform: F8) -> I8:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import zlib
@@ -29,7 +30,21 @@ class FileAccess:
 
     def resolve_files(self, names: Sequence[str]) -> list[Path]:
         """The files with these names, which may be patterns such as `runs/*.run`; checks their total size."""
-        paths = [path for name in names for path in self._match_name(name)]
+        paths: list[Path] = []
+        for name in names:
+            if not any(mark in name for mark in "*?[") or self._resolve(name) is not None:
+                paths.append(self._resolve_existing(name))
+                continue
+            matches: list[Path] = []
+            for folder in self.folders:
+                pattern = os.path.relpath(name, folder) if os.path.isabs(name) else name
+                if ".." not in Path(pattern).parts:
+                    matches += sorted(path for path in folder.resolve().glob(pattern) if not path.is_dir())
+            if not matches:
+                raise self._build_refusal(name)
+            if len(matches) > MOST_FILES:
+                raise ParameterError(f"{name} matches {len(matches):,} files; accepted: up to {MOST_FILES:,}")
+            paths += [self._resolve_existing(str(path)) for path in matches]
         if not paths:
             raise ParameterError("no input file; name at least one")
         repeated = next((path for path in paths if paths.count(path) > 1), None)
@@ -73,21 +88,6 @@ class FileAccess:
                     if self._resolve(str(path)) is not None and path.is_file():
                         yield str(path), path.stat().st_size
 
-    def _match_name(self, name: str) -> list[Path]:
-        """The file of a name, or the files that match a pattern, in order."""
-        if not any(mark in name for mark in "*?[") or self._resolve(name) is not None:
-            return [self._resolve_existing(name)]
-        matches: list[Path] = []
-        for folder in self.folders:
-            pattern = os.path.relpath(name, folder) if os.path.isabs(name) else name
-            if ".." not in Path(pattern).parts:
-                matches += sorted(path for path in folder.resolve().glob(pattern) if not path.is_dir())
-        if not matches:
-            raise self._build_refusal(name)
-        if len(matches) > MOST_FILES:
-            raise ParameterError(f"{name} matches {len(matches):,} files; accepted: up to {MOST_FILES:,}")
-        return [self._resolve_existing(str(path)) for path in matches]
-
     def _resolve_existing(self, name: str) -> Path:
         path = self._resolve(name)
         if path is None or not path.is_file():
@@ -110,7 +110,15 @@ class FileAccess:
     def _check_size(self, paths: Sequence[Path]) -> None:
         left = self.most_bytes
         for path in paths:
-            left -= _count_bytes(path, left)
+            with open(path, "rb") as file:
+                is_packed = file.read(2) == b"\x1f\x8b"
+            if is_packed:
+                # decompressed until the limit; the reader reports damaged data in its own words
+                with contextlib.suppress(OSError, EOFError, zlib.error), gzip.open(path) as content:
+                    while left >= 0 and (piece := content.read(PIECE)):
+                        left -= len(piece)
+            else:
+                left -= path.stat().st_size
             if left < 0:
                 size = format_count(self.most_bytes >> 20, "megabyte")
                 raise InputError(
@@ -118,18 +126,3 @@ class FileAccess:
                     source=str(path),
                     remedy="name fewer files, or start the server with a larger --file-mb",
                 )
-
-
-def _count_bytes(path: Path, most: int) -> int:
-    """The bytes of a file after decompression; counting ends beyond `most`."""
-    with open(path, "rb") as file:
-        if file.read(2) != b"\x1f\x8b":
-            return path.stat().st_size
-    total = 0
-    try:
-        with gzip.open(path) as content:
-            while total <= most and (piece := content.read(PIECE)):
-                total += len(piece)
-    except (OSError, EOFError, zlib.error):
-        return total  # the reader reports damaged data in its own words
-    return total

@@ -127,21 +127,17 @@ def _publish_tool(tool: Callable[..., Any], run_call: _CallRunner) -> Callable[.
         return await run_call(tool.__name__, arguments)
 
     hints = get_type_hints(tool, include_extras=True)
-    parameters = [
-        parameter.replace(annotation=_describe_parameter(hints[name]))
-        for name, parameter in inspect.signature(tool).parameters.items()
-        if name != "access"
-    ]
+    parameters = []
+    for name, parameter in inspect.signature(tool).parameters.items():
+        if name == "access":
+            continue
+        hint = hints[name]
+        if get_origin(hint) is Annotated:  # the text becomes a description in the JSON schema
+            kind, *notes = get_args(hint)
+            text = next((note for note in notes if isinstance(note, str)), None)
+            hint = Annotated[kind, require_module("pydantic").Field(description=text)]
+        parameters.append(parameter.replace(annotation=hint))
     call.__dict__.pop("__wrapped__")
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return call
-
-
-def _describe_parameter(hint: Any) -> Any:
-    """`Annotated[type, "text"]` with the text as a description of the JSON schema."""
-    if get_origin(hint) is not Annotated:
-        return hint
-    kind, *notes = get_args(hint)
-    text = next((note for note in notes if isinstance(note, str)), None)
-    return Annotated[kind, require_module("pydantic").Field(description=text)]

@@ -23,7 +23,7 @@ from podium.mcp_server.tool_inputs import (
 )
 
 if TYPE_CHECKING:
-    from podium.data.consensus import Consensus
+    pass
 
 __all__ = ["TOOLS", "ToolAnswer"]
 
@@ -124,7 +124,11 @@ def fuse(
     if target is not None:
         formats.write(consensus, target)
     shown = [resolve_id(query, consensus.queries.tolist(), "query")] if query is not None else None
-    rankings = _list_rankings(consensus, shown or consensus.queries[:queries], top)
+    rankings: list[dict[str, Any]] = []
+    for one in shown or consensus.queries[:queries]:
+        rows = list(islice(consensus[one], top))
+        scores, tied = [float(row.score) for row in rows], [bool(row.tied) for row in rows]
+        rankings.append({"query": one, "items": [row.item for row in rows], "scores": scores, "tied": tied})
     notes = [*consensus.diagnostics.notes, *filter(None, [describe_unlisted_rule(given)])]
     document = {
         "method": repr(made),
@@ -174,7 +178,10 @@ def evaluate(
         rows.append({"name": name, "mean": evaluation.mean(), **counts})
     first = next(iter(rows[0]["mean"]))
     rows.sort(key=lambda row: -row["mean"][first])
-    lines = [f"{row['name']}: {_format_means(row['mean'])}" for row in rows[:10]]
+    lines = [
+        f"{row['name']}: {', '.join(f'{metric} {value:.4f}' for metric, value in row['mean'].items())}"
+        for row in rows[:10]
+    ]
     lines += [f"and {len(rows) - 10} more"] * (len(rows) > 10)
     return ToolAnswer("\n".join(lines), {"metrics": list(rows[0]["mean"]), "results": rows})
 
@@ -381,16 +388,3 @@ TOOLS: dict[str, Callable[..., ToolAnswer]] = {
         list_files, check_files, fuse, evaluate, compare, leaderboard, annotators, explain, tune, deploy,
     )
 }  # fmt: skip
-
-
-def _list_rankings(consensus: Consensus, queries: Any, top: int) -> list[dict[str, Any]]:
-    rankings = []
-    for query in queries:
-        rows = list(islice(consensus[query], top))
-        scores, tied = [float(row.score) for row in rows], [bool(row.tied) for row in rows]
-        rankings.append({"query": query, "items": [row.item for row in rows], "scores": scores, "tied": tied})
-    return rankings
-
-
-def _format_means(mean: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4f}" for name, value in mean.items())

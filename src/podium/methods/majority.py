@@ -85,6 +85,16 @@ class PairwiseMajority(Aggregator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class MajorityStrengths(PairwiseMajority):
+    """Scores from how strong the majorities are."""
+
+    strength: Strength
+
+    def _kernel_options(self) -> tuple[bool, ...]:
+        return (self.strength == "winning",)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class CondorcetFuse(PairwiseMajority):
     """Sort by majority so that no item directly follows one that it beats; score = items below minus above.
 
@@ -141,7 +151,7 @@ class GreedyOrder(PairwiseMajority):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Schulze(PairwiseMajority):
+class Schulze(MajorityStrengths):
     """Items beaten minus items lost to, where i beats j if its strongest path of majorities to j is stronger.
 
     >>> from podium import Preferences
@@ -158,9 +168,6 @@ class Schulze(PairwiseMajority):
     kernel = staticmethod(majority.schulze)
 
     strength: Strength = "winning"
-
-    def _kernel_options(self) -> tuple[bool, ...]:
-        return (self.strength == "winning",)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -184,7 +191,7 @@ class RankedPairs(PairwiseMajority):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Minimax(PairwiseMajority):
+class Minimax(MajorityStrengths):
     """Take the items whose strongest defeat is weakest, then those of the rest; score = items below minus above.
 
     A defeat is a majority against the item; its strength is measured among the items that are left.
@@ -205,12 +212,9 @@ class Minimax(PairwiseMajority):
 
     strength: Strength = "margin"
 
-    def _kernel_options(self) -> tuple[bool, ...]:
-        return (self.strength == "winning",)
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SplitCycle(PairwiseMajority):
+class SplitCycle(MajorityStrengths):
     """Take the items without a defeat, then those that none of the rest defeats; score = items below minus above.
 
     Item i defeats j if a majority prefers it, unless that majority is the weakest of a cycle of majorities: no
@@ -231,9 +235,6 @@ class SplitCycle(PairwiseMajority):
     kernel = staticmethod(majority.split_cycle)
 
     strength: Strength = "margin"
-
-    def _kernel_options(self) -> tuple[bool, ...]:
-        return (self.strength == "winning",)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -97,7 +97,19 @@ class PlackettLuce(Aggregator):
             ("never placed below another", known & connections.above & ~connections.below),
             ("never placed above another", known & connections.below & ~connections.above),
         )
-        notes = [f"{what}: {_format_items(index, which)}; {keeps}" for what, which in cases if which.any()]
+        notes = []
+        for what, which in cases:
+            if which.any():
+                # number of items and queries, and the first few items of the first query by name
+                slots = np.flatnonzero(which)
+                query = index.query_of_slot[slots]
+                here = slots[query == query[0]]
+                names = ", ".join(repr(index.items[int(s)]) for s in here[:NAMED])
+                more = ", ..." if len(slots) > min(len(here), NAMED) else ""
+                count, queries = len(slots), len(np.unique(query))
+                sizes = f"{count} item{'s'[: count > 1]} in {queries} quer{'ies' if queries > 1 else 'y'}"
+                where = f"query {index.queries[int(query[0])]!r}: {names}{more}"
+                notes.append(f"{what}: {sizes} ({where}); {keeps}")
         split = _count_parts(index, connections.group, known) > 1
         if split.any():
             places = "the prior alone places them" if prior else "nothing places them"
@@ -112,18 +124,6 @@ def _format_queries(index: ItemIndex, which: B1) -> str:
     """'3 of 10 (the first is 'q')'."""
     first = index.queries[int(np.flatnonzero(which)[0])]
     return f"{int(which.sum())} of {len(which)} (the first is {first!r})"
-
-
-def _format_items(index: ItemIndex, which: B1) -> str:
-    """Number of items and queries, and the first few items of the first query by name."""
-    slots = np.flatnonzero(which)
-    query = index.query_of_slot[slots]
-    here = slots[query == query[0]]
-    names = ", ".join(repr(index.items[int(s)]) for s in here[:NAMED])
-    more = ", ..." if len(slots) > min(len(here), NAMED) else ""
-    count, queries = len(slots), len(np.unique(query))
-    where = f"query {index.queries[int(query[0])]!r}: {names}{more}"
-    return f"{count} item{'s'[: count > 1]} in {queries} quer{'ies' if queries > 1 else 'y'} ({where})"
 
 
 def _count_parts(index: ItemIndex, group: I8, known: B1) -> I8:

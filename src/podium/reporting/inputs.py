@@ -170,35 +170,31 @@ def collect_inputs(request: ReportRequest) -> ReportInputs:
     """Compute all parts; those without enough data are omitted, refusals become warnings."""
     if not len(request.preferences) or not request.preferences.forms:
         raise ParameterError("the preferences are empty; give lists or votes")
-    with capture_warnings() as messages:
-        inputs = _compute_inputs(request)
-    return replace(inputs, warnings=tuple(dict.fromkeys((*inputs.warnings, *messages))))
-
-
-def _compute_inputs(request: ReportRequest) -> ReportInputs:
     p, labels = request.preferences, request.labels
-    if not request.methods:
-        usual = choose_methods(p, labels)
-        request = replace(request, methods=usual.methods, slow=usual.slow)
-    methods = request.methods
-    results, left_out = aggregate_methods(methods.items(), p, request.features)
-    request = replace(request, methods={name: methods[name] for name in results})
-    notes = tuple(f"{name} is left out: {reason}" for name, reason in left_out.items())
-    shared = labels if labels is not None and _share_queries(p, labels) else None
-    diagnosis, rows = None, p.lists.rows + len(p.comparisons)
-    # annotators have too few rows each for a diagnosis, and their own section
-    if not is_crowd(p) and 1 < len(p.experts) <= EXPERTS and len(p.experts) * rows <= WORK:
-        diagnosis = diagnose(p, shared, None, request.metrics[0])
-    inputs = ReportInputs(request, results, diagnosis=diagnosis, warnings=notes)
-    if shared is not None:
-        inputs = _add_comparison(inputs, shared)
-    if is_crowd(p) and request.pairs:
-        consensus = next((c for n, c in results.items() if n.startswith("crowdagg")), None)
-        judge = functools.partial(annotators, p, consensus, labels=shared, times=request.times)
-        inputs = _try_part(inputs, "crowd", judge)
-    if has_board(p) and request.pairs:
-        inputs = _try_part(inputs, "board", lambda: leaderboard(p))
-    return _add_weight_models(inputs)
+    with capture_warnings() as messages:
+        if not request.methods:
+            usual = choose_methods(p, labels)
+            request = replace(request, methods=usual.methods, slow=usual.slow)
+        methods = request.methods
+        results, left_out = aggregate_methods(methods.items(), p, request.features)
+        request = replace(request, methods={name: methods[name] for name in results})
+        notes = tuple(f"{name} is left out: {reason}" for name, reason in left_out.items())
+        shared = labels if labels is not None and _share_queries(p, labels) else None
+        diagnosis, rows = None, p.lists.rows + len(p.comparisons)
+        # annotators have too few rows each for a diagnosis, and their own section
+        if not is_crowd(p) and 1 < len(p.experts) <= EXPERTS and len(p.experts) * rows <= WORK:
+            diagnosis = diagnose(p, shared, None, request.metrics[0])
+        inputs = ReportInputs(request, results, diagnosis=diagnosis, warnings=notes)
+        if shared is not None:
+            inputs = _add_comparison(inputs, shared)
+        if is_crowd(p) and request.pairs:
+            consensus = next((c for n, c in results.items() if n.startswith("crowdagg")), None)
+            judge = functools.partial(annotators, p, consensus, labels=shared, times=request.times)
+            inputs = _try_part(inputs, "crowd", judge)
+        if has_board(p) and request.pairs:
+            inputs = _try_part(inputs, "board", lambda: leaderboard(p))
+        inputs = _add_weight_models(inputs)
+    return replace(inputs, warnings=tuple(dict.fromkeys((*inputs.warnings, *messages))))
 
 
 def _try_part(inputs: ReportInputs, what: str, work: Any) -> ReportInputs:

@@ -14,7 +14,6 @@ from podium.core.errors import Option, ParameterError
 from podium.core.tables import Grid, escape_html
 from podium.evaluate import charts
 from podium.reporting.blocks import (
-    Block,
     Figure,
     FindingVerdict,
     ReportFinding,
@@ -115,20 +114,19 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the figures as plain values."""
-        sections = [
-            {"name": s.name, "title": s.title, "blocks": [_to_plain(b) for b in s.blocks]}
-            for s in self.sections
-        ]
+        sections = []
+        for section in self.sections:
+            blocks: list[Any] = []
+            for block in section.blocks:
+                if isinstance(block, Figure):
+                    blocks.append({"figure": block.name, "caption": block.caption})
+                elif isinstance(block, ReportTable):
+                    rows = [list(row) for row in block.grid.rows]
+                    blocks.append({"table": block.grid.title, "head": list(block.grid.head), "rows": rows})
+                else:
+                    blocks.append(block if isinstance(block, str) else list(block))
+            sections.append({"name": section.name, "title": section.title, "blocks": blocks})
         document: dict[str, Any] = {"title": self.title, "verdict": list(self.verdict)}
         document |= {"findings": [vars(f) for f in self.findings], "sections": sections, "made": self.made}
         plain: dict[str, Any] = tables.replace_nonfinite(document)
         return plain
-
-
-def _to_plain(block: Block) -> Any:
-    if isinstance(block, Figure):
-        return {"figure": block.name, "caption": block.caption}
-    if isinstance(block, ReportTable):
-        grid = block.grid
-        return {"table": grid.title, "head": list(grid.head), "rows": [list(row) for row in grid.rows]}
-    return block if isinstance(block, str) else list(block)

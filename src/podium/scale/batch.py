@@ -173,7 +173,19 @@ def batch_function(
         method = models.load(method)
     if isinstance(method, Aggregator | str):
         method = make(method)
-        _check_method(method, top)
+        if not method.tags.per_query:
+            raise ParameterError(
+                f"each result of {method.name} depends on the other queries, so batches cannot be ranked alone; "
+                "use it in memory, or fit on a sample and apply the model"
+            )
+        if method.weights is not None and not isinstance(method.weights, dict):
+            raise ParameterError(
+                f"{method.name}: positional weights do not fit batches without some expert; give them by name"
+            )
+        if method.tags.supervised and hasattr(method, "_check_fitted"):
+            method._check_fitted()
+        if top is not None and top < 1:
+            raise ParameterError(f"top is {top}; accepted: whole numbers from 1")
         return BatchFunction(method, top, ties, unlisted, duplicates, tuple(keep))
     from podium.methods.feature.feature_model import FeatureModel
 
@@ -183,19 +195,3 @@ def batch_function(
             f"{getattr(method, 'name', type(method).__name__)} does not rank lists; give a method such as 'rrf'"
         )
     return BatchFunction(method, top, ties)
-
-
-def _check_method(method: Aggregator, top: int | None) -> None:
-    if not method.tags.per_query:
-        raise ParameterError(
-            f"each result of {method.name} depends on the other queries, so batches cannot be ranked alone; "
-            "use it in memory, or fit on a sample and apply the model"
-        )
-    if method.weights is not None and not isinstance(method.weights, dict):
-        raise ParameterError(
-            f"{method.name}: positional weights do not fit batches without some expert; give them by name"
-        )
-    if method.tags.supervised and hasattr(method, "_check_fitted"):
-        method._check_fitted()
-    if top is not None and top < 1:
-        raise ParameterError(f"top is {top}; accepted: whole numbers from 1")

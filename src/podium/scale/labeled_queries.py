@@ -97,29 +97,28 @@ class LabeledReader:
     def __call__(self, shard: Shard) -> LabeledPart:
         """The preferences on these queries; unreadable input becomes an error."""
         try:
-            if is_parquet(shard.path):
-                return LabeledPart(shard.path, None, self._read_parquet(shard.path))
-            preferences = read_text(shard.path, self.format, self.options)
-            known = [q for q in preferences.queries.tolist() if q in self.queries]
-            return LabeledPart(shard.path, None, preferences.select(known) if known else None)
+            if not is_parquet(shard.path):
+                preferences = read_text(shard.path, self.format, self.options)
+                known = [q for q in preferences.queries.tolist() if q in self.queries]
+                return LabeledPart(shard.path, None, preferences.select(known) if known else None)
+            pa = require_module("pyarrow")
+            schema, batches = read_parquet(shard.path, names=select_column_names(self.options))
+            parts = []
+            for batch in batches:
+                table = normalize_columns(to_table(batch))
+                starts = find_run_starts(table.column("query"))
+                ids = take_run_values(table.column("query"), starts).to_pylist()
+                wanted = np.array([i in self.queries for i in ids], np.bool_)
+                parts.append(table.filter(to_arrow(np.repeat(wanted, np.diff(starts)))))
+            if not any(part.num_rows for part in parts):
+                return LabeledPart(shard.path, None, None)
+            unlisted: Any = self.options.get("unlisted") or read_unlisted(schema) or "unknown"
+            table = pa.concat_tables([decode_dictionaries(part) for part in parts])
+            duplicates = self.options.get("duplicates", "error")
+            built = build_preferences(table, unlisted, duplicates, None)
+            return LabeledPart(shard.path, None, built.preferences)
         except PodiumError as error:
             return LabeledPart(shard.path, ShardRecord.from_error(shard, error).error, None)
-
-    def _read_parquet(self, path: str) -> Preferences | None:
-        pa = require_module("pyarrow")
-        schema, batches = read_parquet(path, names=select_column_names(self.options))
-        parts = []
-        for batch in batches:
-            table = normalize_columns(to_table(batch))
-            starts = find_run_starts(table.column("query"))
-            ids = take_run_values(table.column("query"), starts).to_pylist()
-            wanted = np.array([i in self.queries for i in ids], np.bool_)
-            parts.append(table.filter(to_arrow(np.repeat(wanted, np.diff(starts)))))
-        if not any(part.num_rows for part in parts):
-            return None
-        unlisted: Any = self.options.get("unlisted") or read_unlisted(schema) or "unknown"
-        table = pa.concat_tables([decode_dictionaries(part) for part in parts])
-        return build_preferences(table, unlisted, self.options.get("duplicates", "error"), None).preferences
 
 
 # -- names of the last release ---------------------------------------------------------------------------------

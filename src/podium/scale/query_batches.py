@@ -110,28 +110,20 @@ def _concat_parts(parts: list[Any]) -> Any:
     parts = [p for p in parts if p.num_rows]
     if len(parts) == 1:
         return parts[0].combine_chunks()
-    costly = _find_costly_dictionaries(parts)
-    names = parts[0].column_names
+    # dictionaries are decoded if they have more texts than the parts have rows, so that merging them would
+    # cost more, or if some part is already decoded
+    names, costly, rows = parts[0].column_names, set(), sum(p.num_rows for p in parts)
+    for name in names:
+        there = [p.column(name) for p in parts if name in p.column_names]
+        coded = [c for c in there if pa.types.is_dictionary(c.type)]
+        texts = sum(len(chunk.dictionary) for c in coded for chunk in c.chunks)
+        if texts > rows or 0 < len(coded) < len(there):
+            costly.add(name)
     tables = [decode_dictionaries(p.select(names), costly) for p in parts]
     # some batches may declare a column as not nullable and others not
     kinds = [pa.schema([f.with_nullable(True).remove_metadata() for f in t.schema]) for t in tables]
     table = pa.concat_tables([t.cast(kind) for t, kind in zip(tables, kinds, strict=True)])
     return table.unify_dictionaries().combine_chunks()
-
-
-def _find_costly_dictionaries(parts: list[Any]) -> set[str]:
-    """Columns whose dictionaries should be decoded: they have more texts than the parts have rows, so that
-    merging them would cost more, or some part is already decoded.
-    """
-    pa = require_module("pyarrow")
-    costly_columns, rows = set(), sum(p.num_rows for p in parts)
-    for name in parts[0].column_names:
-        there = [p.column(name) for p in parts if name in p.column_names]
-        coded = [c for c in there if pa.types.is_dictionary(c.type)]
-        texts = sum(len(chunk.dictionary) for c in coded for chunk in c.chunks)
-        if texts > rows or 0 < len(coded) < len(there):
-            costly_columns.add(name)
-    return costly_columns
 
 
 def _pass_new_queries(table: Any, seen: set[Any]) -> QueryBatch:

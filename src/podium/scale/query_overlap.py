@@ -28,11 +28,19 @@ def check_query_overlap(
     keys: list[I8] = []
     owner: list[Any] = []
     for at, path in enumerate(several):
+        parts = [np.zeros(0, np.int64)]
         try:
-            parts = [_compute_query_keys(ids) for ids in iterate_queries(path, names)]
+            for ids in iterate_queries(path, names):
+                pa, xxhash = require_module("pyarrow"), require_module("xxhash")
+                # integers are their own keys, texts are hashed to 64 bits
+                if pa.types.is_integer(ids.type) and not ids.null_count:
+                    parts.append(to_numpy(ids).astype(np.int64))
+                else:
+                    texts = (xxhash.xxh3_64_intdigest(str(i).encode()) for i in ids.to_pylist())
+                    parts.append(np.fromiter(texts, np.uint64, len(ids)).view(np.int64))
         except InputError:
             continue
-        keys.append(np.unique(np.concatenate([np.zeros(0, np.int64), *parts])))
+        keys.append(np.unique(np.concatenate(parts)))
         owner.append(np.full(len(keys[-1]), at, np.int32))
     if not keys:
         return
@@ -87,16 +95,6 @@ def _read_query_range(path: str, column: str) -> tuple[Any, ...] | None:
     if any(s is None or not s.has_min_max for s in statistics):
         return ()
     return min(s.min for s in statistics), max(s.max for s in statistics)
-
-
-def _compute_query_keys(ids: Any) -> I8:
-    """Integers unchanged, texts as 64-bit hashes."""
-    pa = require_module("pyarrow")
-    xxhash = require_module("xxhash")
-    if pa.types.is_integer(ids.type) and not ids.null_count:
-        return to_numpy(ids).astype(np.int64)
-    texts = (xxhash.xxh3_64_intdigest(str(i).encode()) for i in ids.to_pylist())
-    return np.fromiter(texts, np.uint64, len(ids)).view(np.int64)
 
 
 def _read_query_ids(path: str, names: Mapping[str, str] | None) -> set[Any]:

@@ -168,7 +168,18 @@ class CountJob:
         for preferences in parts:
             part = self.kind.count_part(preferences)
             total = part if total is None else total + part
-        return PreparedArrays({}, {}) if total is None else _to_arrays(total)
+        about: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
+        for name in (field.name for field in fields(total)) if total is not None else ():
+            value = getattr(total, name)
+            if isinstance(value, Ids):
+                # text in an array: a header with millions of ids would be too long
+                arrays[f"ids {name}"] = np.frombuffer(json.dumps(value.tolist()).encode(), np.uint8)
+            elif isinstance(value, np.ndarray):
+                arrays[name] = value
+            else:
+                about[name] = value.item() if isinstance(value, np.generic) else value
+        return PreparedArrays(about, arrays)
 
 
 def merge_counts(count: CountJob, names: Sequence[str]) -> Any:
@@ -179,34 +190,17 @@ def merge_counts(count: CountJob, names: Sequence[str]) -> Any:
         if kept is None:
             raise InputError("the counts of a shard were lost", source=name, remedy="run it again")
         if kept.arrays:
-            parts.append(_from_arrays(kept, count.kind.counts))
+            values: dict[str, Any] = dict(kept.about)
+            for field_name, array in kept.arrays.items():
+                # copied, because the system limits how many files can be mapped at once
+                is_ids = field_name.startswith("ids ")
+                value = Ids(json.loads(array.tobytes())) if is_ids else array.copy()
+                values[field_name.removeprefix("ids ")] = value
+            parts.append(count.kind.counts(**values))
     while len(parts) > 1:  # pairwise: operands of similar size, and each shard is copied only a few times
         pairs = zip(parts[::2], parts[1::2], strict=False)
         parts = [a + b for a, b in pairs] + parts[len(parts) & ~1 :]
     return parts[0] if parts else None
-
-
-def _to_arrays(counts: Any) -> PreparedArrays:
-    """The fields of counts. Ids are text in an array: a header with millions of ids would be too long."""
-    about, arrays = {}, {}
-    for name in (field.name for field in fields(counts)):
-        value = getattr(counts, name)
-        if isinstance(value, Ids):
-            arrays[f"ids {name}"] = np.frombuffer(json.dumps(value.tolist()).encode(), np.uint8)
-        elif isinstance(value, np.ndarray):
-            arrays[name] = value
-        else:
-            about[name] = value.item() if isinstance(value, np.generic) else value
-    return PreparedArrays(about, arrays)
-
-
-def _from_arrays(kept: PreparedArrays, counts: type) -> Any:
-    """Back; arrays are copied, because the system limits how many files can be mapped at once."""
-    values: dict[str, Any] = dict(kept.about)
-    for name, array in kept.arrays.items():
-        ids = name.startswith("ids ")
-        values[name.removeprefix("ids ")] = Ids(json.loads(array.tobytes())) if ids else array.copy()
-    return counts(**values)
 
 
 def votes(inputs: Paths, folder: str | os.PathLike[str], *, by_query: bool = False, **how: Any) -> Tally:

@@ -14,7 +14,6 @@ from podium.core.errors import InputError, ParameterError, PodiumError, capture_
 from podium.core.optional import require_module
 from podium.data.features import Features
 from podium.data.ids import Id
-from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.storage.allowed_paths import resolve_inside
@@ -110,27 +109,19 @@ def open_labels(data: ProjectData, files: Sequence[tuple[str, bytes]], *, check:
             # a row number over all files would mislead
             plain = InputError(error.problem, remedy=error.remedies)
             raise _build_duplicate_error(data.labels, files) or plain from None
-    if check:
-        _check_shared_items(data.preferences.index, new.index)
+    if check:  # refuse labels that match no item of the data
+        here, there = data.preferences.index, new.index
+        remedy = "ids are compared exactly, case and type included"
+        shared = here.queries.codes_of(there.queries)
+        if not (shared >= 0).any():
+            ids = f"they have {there.queries[:3]}, the project has {here.queries[:3]}"
+            raise InputError(f"the labels are for other queries: {ids}", remedy=remedy)
+        if not (there.locate(here) >= 0).any():
+            query = here.queries[int(shared[shared >= 0][0])]
+            theirs, ours = (index.items[index.slots(query)][:3] for index in (there, here))
+            ids = f"for query {query!r} they have {theirs}, the project has {ours}"
+            raise InputError(f"the labels are for other items: {ids}", remedy=remedy)
     return replace(data, labels=whole, notes=(*data.notes, *notes))
-
-
-def _check_shared_items(here: ItemIndex, new: ItemIndex) -> None:
-    """Refuse labels that match no item of the data."""
-    remedy = "ids are compared exactly, case and type included"
-    shared = here.queries.codes_of(new.queries)
-    if not (shared >= 0).any():
-        raise InputError(
-            f"the labels are for other queries: they have {new.queries[:3]}, the project has {here.queries[:3]}",
-            remedy=remedy,
-        )
-    if not (new.locate(here) >= 0).any():
-        query = here.queries[int(shared[shared >= 0][0])]
-        theirs, ours = (index.items[index.slots(query)][:3] for index in (new, here))
-        raise InputError(
-            f"the labels are for other items: for query {query!r} they have {theirs}, the project has {ours}",
-            remedy=remedy,
-        )
 
 
 def _read_labels(files: Sequence[tuple[str, bytes]]) -> Labels:

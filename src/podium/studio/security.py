@@ -102,10 +102,8 @@ class Guard:
             foreign = site not in (b"none", b"same-origin") or not own
         if foreign:
             raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
-        if self._settings.token_hash is not None and path not in OPEN:
-            self._check_token(headers)
-
-    def _check_token(self, headers: Mapping[bytes, bytes]) -> None:
+        if self._settings.token_hash is None or path in OPEN:
+            return
         kind, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if kind.lower() == "bearer" and self.is_valid_token(given.strip()):
             return

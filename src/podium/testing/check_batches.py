@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from podium.core.optional import require_module
@@ -32,25 +32,22 @@ def one_answer_at_every_batch_size(cls: type[Aggregator]) -> None:
         method = fit_aggregator(cls(), preferences)
         expected = method.aggregate(preferences)
         if cls.tags.per_query:
-            for table in _iterate_batch_results(method, given):
-                assert_close(cast(Consensus, _BatchResults(table.to_pylist())), expected)
+            pa = require_module("pyarrow")
+            from podium.scale import batch_function
+
+            query, expert, item, value = zip(*given.lists, strict=True)
+            rated = given.form is Form.RATING
+            number = pa.array(value, pa.float64()) if rated else pa.array([int(v) for v in value], pa.int64())
+            columns = {"query": query, "expert": expert, "item": item, "score" if rated else "rank": number}
+            table = pa.table(columns)
+            rank = batch_function(method, unlisted="below" if given.form is Form.TOP_K else "unknown")
+            # all queries from one batch, and from a stream of single queries
+            stream = rank.rank_batches(table.to_batches(), rows=1)
+            for results in (rank(table), pa.Table.from_batches(stream)):
+                assert_close(cast(Consensus, _BatchResults(results.to_pylist())), expected)
         # `fuse` has no option for unlisted items
         if not cls.tags.supervised and answers.form is not Form.TOP_K:
             _check_fuse(cls, given)
-
-
-def _iterate_batch_results(method: Aggregator, answers: PreferenceRows) -> Iterator[Any]:
-    """Results of all queries, from one batch and from a stream of single queries."""
-    pa = require_module("pyarrow")
-    from podium.scale import batch_function
-
-    query, expert, item, value = zip(*answers.lists, strict=True)
-    rated = answers.form is Form.RATING
-    number = pa.array(value, pa.float64()) if rated else pa.array([int(v) for v in value], pa.int64())
-    table = pa.table({"query": query, "expert": expert, "item": item, "score" if rated else "rank": number})
-    rank = batch_function(method, unlisted="below" if answers.form is Form.TOP_K else "unknown")
-    yield rank(table)
-    yield pa.Table.from_batches(rank.rank_batches(table.to_batches(), rows=1))
 
 
 class _BatchResults(dict[Any, list[Any]]):

@@ -198,7 +198,15 @@ def _imitate_lists(
         rows = slice(*lists.starts[n : n + 2].tolist())
         items = lists.item[rows]
         given = lists.rank[rows].astype(np.float64) if score is None else score[rows]
-        value.append(_imitate_answer(given, grades[items], levels, by_lot, chance))
+        if by_lot:
+            answer = chance.choice(levels, len(given)) if len(levels) else chance.permutation(given)
+        elif len(levels):
+            rating_of = np.where(np.isin(grades[items], levels), grades[items], given)
+            answer = np.asarray(levels[0] + levels[-1] - rating_of, np.float64)
+        else:  # ranks, as there are no levels of ratings
+            worst = -given if np.isnan(grades[items]).any() else grades[items]
+            answer = np.asarray((worst[:, None] > worst).sum(axis=1) + 1.0, np.float64)
+        value.append(answer)
         slot += items.tolist()
         who += [name] * len(items)
         query += [p.queries[int(lists.query_of_list[n])]] * len(items)
@@ -206,16 +214,3 @@ def _imitate_lists(
     rank, rating = (values, None) if score is None else (None, values)
     names_of = [p.index.items[i] for i in slot]
     return Preferences.from_rows(query, who, names_of, rank=rank, score=rating, unlisted=p.unlisted)
-
-
-def _imitate_answer(given: F8, grades: F8, levels: F8, by_lot: bool, chance: Random) -> F8:
-    """The ratings (or ranks, where there are no levels) of a spammer for the items of one list."""
-    if len(levels):
-        if by_lot:
-            return chance.choice(levels, len(given))
-        rating = np.where(np.isin(grades, levels), grades, given)
-        return np.asarray(levels[0] + levels[-1] - rating, np.float64)
-    if by_lot:
-        return chance.permutation(given)
-    worst = -given if np.isnan(grades).any() else grades
-    return np.asarray((worst[:, None] > worst).sum(axis=1) + 1.0, np.float64)

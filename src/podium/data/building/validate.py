@@ -121,19 +121,26 @@ def build_lists(
             "the lists have neither ranks nor scores",
             remedy=("give ", Option("rank"), ", ", Option("score"), " or both"),
         )
-    rows = ListRows(
-        query,
-        expert,
-        slot,
-        None if rank is None else _check_ranks(rank, origin),
-        None if score is None else _check_scores(score, origin, blank_scores),
-    )
+    ranks = None if rank is None else _check_ranks(rank, origin)
+    scores = None
+    if score is not None and blank_scores:
+        scores = np.asarray(score, np.float64)
+        known = np.flatnonzero(~np.isnan(scores))
+        check_numbers(scores[known], "score", lambda row: origin(int(known[row])))
+    elif score is not None:
+        scores = check_numbers(score, "score", origin)
+    rows = ListRows(query, expert, slot, ranks, scores)
     list_key = query * max(experts, 1) + expert
     order = _find_sort_order(rows, list_key)
     if order is not None:
         rows, list_key = rows.take(order), list_key[order]
     if blank_scores and rows.score is not None:
-        _check_blanks(rows.score, list_key, lambda at: at if order is None else int(order[at]), origin)
+        blank = np.isnan(rows.score)
+        mixed = np.flatnonzero((list_key[1:] == list_key[:-1]) & (blank[1:] != blank[:-1]))
+        if len(mixed):
+            row = int(mixed[0]) + 1 if order is None else int(order[mixed[0] + 1])
+            remedy = "score all of them, or none"
+            raise _row_error("a list has scores for only some of its items", row, origin, remedy)
     if len(query) and (repeat := segments.find_first_repeat(list_key, rows.slot)) is not None:
         if duplicates == "error":
             row = repeat if order is None else int(order[repeat])
@@ -146,25 +153,6 @@ def build_lists(
     if rank is not None and score is not None:
         warn_if_reversed(lists)
     return lists
-
-
-def _check_scores(values: Any, origin: Origin, blank: bool) -> F8:
-    if not blank:
-        return check_numbers(values, "score", origin)
-    column = np.asarray(values, np.float64)
-    known = ~np.isnan(column)
-    check_numbers(column[known], "score", lambda row: origin(int(np.flatnonzero(known)[row])))
-    return column
-
-
-def _check_blanks(score: F8, list_key: I8, row_of: Callable[[int], int], origin: Origin) -> None:
-    """Reject lists in which only some rows have scores."""
-    mixed = (list_key[1:] == list_key[:-1]) & (np.isnan(score[1:]) != np.isnan(score[:-1]))
-    if mixed.any():
-        row = row_of(int(np.flatnonzero(mixed)[0]) + 1)
-        raise _row_error(
-            "a list has scores for only some of its items", row, origin, "score all of them, or none"
-        )
 
 
 def _find_sort_order(rows: ListRows, list_key: I8) -> I8 | None:

@@ -57,7 +57,14 @@ class CrowdRecipe(Recipe):
         keys, numbers = split_keys(items), parse_grades(grades)
         for record in records:
             reason = self.drop_reason(record)
-            column = answer or self._find_answer(record)
+            column = answer
+            if not column:
+                named = [name for name in record.fields if name.startswith(self.answer_prefix)]
+                if len(named) != 1:
+                    columns = f"the columns of answers are {join_names(named)}"
+                    problem = columns if named else "there is no column of answers"
+                    raise record.error(problem, ("choose one, ", Option("answer", *named[:3])))
+                column = named[0]
             if reason is None and record.get(column) in (None, ""):
                 reason = "empty answer"
             if reason is not None:
@@ -66,8 +73,8 @@ class CrowdRecipe(Recipe):
             task = [name for name in record.fields if name.startswith(self.task_prefix)]
             who = read_expert(record, expert, self.worker_keys, judgments)
             pair = keys if len(keys) == 2 else None if keys else find_pair(task)
-            named = find_query_key(name.removeprefix(self.task_prefix) for name in task)
-            key = None if named is None else self.task_prefix + named
+            query_key = find_query_key(name.removeprefix(self.task_prefix) for name in task)
+            key = None if query_key is None else self.task_prefix + query_key
             if pair is not None:
                 key = None if key in pair else key
                 ids = record.read_id(pair[0], "item"), record.read_id(pair[1], "item")
@@ -92,17 +99,6 @@ class CrowdRecipe(Recipe):
             f"queries are {query or key}" if (query or key) not in (None, NONE, "") else "one query"
         )
         return read_query(record, query, key)
-
-    def _find_answer(self, record: Record) -> str:
-        names = [name for name in record.fields if name.startswith(self.answer_prefix)]
-        if len(names) != 1:
-            problem = (
-                f"the columns of answers are {join_names(names)}"
-                if names
-                else "there is no column of answers"
-            )
-            raise record.error(problem, ("choose one, ", Option("answer", *names[:3])))
-        return names[0]
 
 
 def _decode_side(

@@ -7,7 +7,6 @@ from typing import Any
 
 from podium.core.errors import Option
 from podium.core.text import join_names
-from podium.data.ids import Id
 from podium.formats.recipes.judgments import Judgments
 from podium.formats.recipes.recipe import Recipe
 from podium.formats.recipes.records import Record, find_value, to_id
@@ -49,7 +48,13 @@ class LmEval(Recipe):
             results = record.get("results")
             if not isinstance(results, dict):
                 raise record.error("there are no results", "an lm-eval file has results by task")
-            model = _read_model(record, items)
+            keys = (items,) if items else _MODEL_KEYS
+            model = next((name for key in keys if (name := to_id(record.get(key))) is not None), None)
+            if model is None:
+                raise record.error("the file does not name its model", ("name its key, ", Option("items")))
+            # it may be given by the arguments that load it
+            arguments = dict(word.partition("=")[::2] for word in str(model).split(",") if "=" in word)
+            model = arguments.get("pretrained") or arguments.get("model") or model
             groups, higher = (record.get(key) for key in ("group_subtasks", "higher_is_better"))
             covered = {
                 task
@@ -80,15 +85,6 @@ class LmEval(Recipe):
                 judgments.note(
                     f"the first metric of every task is read, not {join_names(others)} (option metric)"
                 )
-
-
-def _read_model(record: Record, items: str | None) -> Id:
-    keys = (items,) if items else _MODEL_KEYS
-    model = next((value for key in keys if (value := to_id(record.get(key))) is not None), None)
-    if model is None:
-        raise record.error("the file does not name its model", ("name its key, ", Option("items")))
-    arguments = dict(word.partition("=")[::2] for word in str(model).split(",") if "=" in word)
-    return arguments.get("pretrained") or arguments.get("model") or model
 
 
 def _find_metrics(result: Any) -> list[str]:

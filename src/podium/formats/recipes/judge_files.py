@@ -190,7 +190,19 @@ class ArenaHard(Recipe):
                 judgments.note("the file does not name the baseline (option baseline)")
             key = "question_id" if "question_id" in record.fields else "uid"
             place = read_query(record, query, key), read_expert(record, expert, ("judge",), judgments)
-            verdicts = list(_iterate_verdicts(record, judgments))
+            games: Any = record.get("games")
+            if not isinstance(games, list):
+                raise record.error("games is not a list", "a judgment has a list of games with scores")
+            verdicts: list[tuple[int, tuple[Side, bool]]] = []
+            for number, game in enumerate(games):
+                score = game.get("score") if isinstance(game, dict) else None
+                if score is None:
+                    judgments.drop("failed game")
+                elif str(score).strip() in _VERDICTS:
+                    verdicts.append((number, _VERDICTS[str(score).strip()]))
+                else:
+                    accepted = f"accepted: {', '.join(_VERDICTS)}"
+                    raise record.error(f"the score of a game is {score!r}"[:120], accepted)
             for number, (side, strongly) in verdicts:
                 pair = (other, model) if number % 2 == 0 else (model, other)
                 judgments.add_vote(record, *place, pair, side, weight if strongly else 1.0)
@@ -200,18 +212,3 @@ class ArenaHard(Recipe):
                 agree = one == two == "tie" or {one, two} == {"a", "b"}
                 judgments.count("the two orders disagree in", "judgment", not agree)
         judgments.note(f"a strong preference (>>) has the weight {strong}")
-
-
-def _iterate_verdicts(record: Record, judgments: Judgments) -> Iterator[tuple[int, tuple[Side, bool]]]:
-    """The number of each game and its verdict."""
-    games: Any = record.get("games")
-    if not isinstance(games, list):
-        raise record.error("games is not a list", "a judgment has a list of games with scores")
-    for number, game in enumerate(games):
-        score = game.get("score") if isinstance(game, dict) else None
-        if score is None:
-            judgments.drop("failed game")
-        elif str(score).strip() in _VERDICTS:
-            yield number, _VERDICTS[str(score).strip()]
-        else:
-            raise record.error(f"the score of a game is {score!r}"[:120], f"accepted: {', '.join(_VERDICTS)}")

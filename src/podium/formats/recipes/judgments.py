@@ -111,11 +111,29 @@ class Judgments:
 
     def build(self, unlisted: Unlisted, duplicates: Duplicates, sources: str) -> Content:
         """The content with its summary."""
-        parts = [
-            part
-            for part in (self._build_votes(), *self._build_lists(unlisted, duplicates))
-            if part is not None
-        ]
+        parts = []
+        columns: Any
+        if self._votes:
+            columns = list(zip(*self._votes, strict=True))
+            _, query, expert, winner, loser, tie, weight, side = columns
+            parts.append(
+                Preferences.from_comparisons(
+                    query, expert, winner, loser, tie=np.array(tie), weight=np.array(weight, np.float64),
+                    side=np.array(side), origin=columns[0].__getitem__,
+                )
+            )  # fmt: skip
+        for rows, value in ((self._rankings, "rank"), (self._ratings, "score")):
+            if rows:
+                columns = list(zip(*rows, strict=True))
+                parts.append(
+                    Preferences.from_rows(
+                        *columns[1:4],
+                        **{value: columns[4]},
+                        duplicates=duplicates,
+                        unlisted=unlisted,
+                        origin=columns[0].__getitem__,
+                    )
+                )
         labels = None
         if self._labels:
             places, query, item, grade = zip(*self._labels, strict=True)
@@ -128,31 +146,6 @@ class Judgments:
             )
         preferences = None if not parts else parts[0] if len(parts) == 1 else Preferences.concat(parts)
         return Content(preferences, labels, summary=self._summarize())
-
-    def _build_votes(self) -> Preferences | None:
-        if not self._votes:
-            return None
-        places, query, expert, winner, loser, tie, weight, side = zip(*self._votes, strict=True)
-        return Preferences.from_comparisons(
-            query, expert, winner, loser, tie=np.array(tie), weight=np.array(weight, np.float64),
-            side=np.array(side), origin=lambda row: places[row],
-        )  # fmt: skip
-
-    def _build_lists(self, unlisted: Unlisted, duplicates: Duplicates) -> list[Preferences]:
-        lists = []
-        for rows, value in ((self._rankings, "rank"), (self._ratings, "score")):
-            if rows:
-                columns: Any = list(zip(*rows, strict=True))
-                lists.append(
-                    Preferences.from_rows(
-                        *columns[1:4],
-                        **{value: columns[4]},
-                        duplicates=duplicates,
-                        unlisted=unlisted,
-                        origin=columns[0].__getitem__,
-                    )
-                )
-        return lists
 
     def _summarize(self) -> str:
         judged = [*self._votes, *self._rankings, *self._ratings]

@@ -179,8 +179,13 @@ def find_first_record(source: Source, head: bytes) -> FirstRecord | None:
         return FirstRecord(fields, False) if isinstance(fields, dict) else None
     if not text or not _DELIMITER.search(text.partition(b"\n")[0]):
         return None
+    # the header and the first row; a row with quotes may extend over lines
+    lines, end = text.split(b"\n"), 2
+    while end < len(lines) and b"\n".join(lines[:end]).count(b'"') % 2:
+        end += 1
+    beginning = Source(source.name, b"\n".join(lines[:end]))
     try:
-        table = Csv().read_table(Source(source.name, _cut_rows(text)), None, None, frozenset())
+        table = Csv().read_table(beginning, None, None, frozenset())
     except InputError:
         return None
     return FirstRecord({name: cells[0] for name, cells in table.columns.items()}, True)
@@ -196,15 +201,6 @@ def _make_example(kind: Any) -> Any:
     if types.is_integer(kind):
         return 1
     return 0.5 if types.is_floating(kind) or types.is_decimal(kind) else "text"
-
-
-def _cut_rows(text: bytes) -> bytes:
-    """The header and the first row of a table; a row with quotes may extend over lines."""
-    lines = text.split(b"\n")
-    end = 2
-    while end < len(lines) and b"\n".join(lines[:end]).count(b'"') % 2:
-        end += 1
-    return b"\n".join(lines[:end])
 
 
 def _decode_beginning(text: bytes) -> Any:

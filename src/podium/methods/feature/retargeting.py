@@ -156,14 +156,24 @@ class MonotoneRetargeting(Aggregator):
             return self._score_by_query(preferences, features)
         model = self._ensure_fitted(preferences, features)
         parts, rest = model._compute_contributions(preferences, features)
-        shares = model.expert_weights()
+        shares, notes = model.expert_weights(), []
+        if model.features_:
+            notes.append(f"the features explain {max(model.explained_, 0.0):.0%} of the lists' common order")
+            if model.mode_ == "lists":
+                notes.append(f"that is below trust={model.trust:g}, so the lists alone determine the ranking")
+            elif model.mode_ == "settled":
+                notes.append("a weighting of the features reproduces the order of the kept lists")
+        gone = [str(e) for e, w in shares.items() if w == 0]
+        if gone:
+            few = ", ".join(gone[:8]) + (", ..." if len(gone) > 8 else "")
+            notes.append(f"discarded {len(gone)} of {len(model.experts_)} lists: {few}")
         return Outcome(
             parts.sum(axis=1) + rest,
             tolerance=NEAR,
             floor=1.0,
             iterations=model.iterations_,
             objective=model.objective_,
-            notes=model._describe_fit(),
+            notes=tuple(notes),
             expert_weights=np.array([shares.get(e, 0.0) for e in preferences.experts], np.float64),
         )
 
@@ -203,22 +213,6 @@ class MonotoneRetargeting(Aggregator):
             ),
             expert_weights=np.mean(shares, axis=0) if shares else None,
         )
-
-    def _describe_fit(self) -> tuple[str, ...]:
-        notes = []
-        if self.features_:
-            notes.append(f"the features explain {max(self.explained_, 0.0):.0%} of the lists' common order")
-            if self.mode_ == "lists":
-                notes.append(f"that is below trust={self.trust:g}, so the lists alone determine the ranking")
-            elif self.mode_ == "settled":
-                notes.append("a weighting of the features reproduces the order of the kept lists")
-        gone = [str(e) for e, w in self.expert_weights().items() if w == 0]
-        if gone:
-            few = ", ".join(gone[:8])
-            notes.append(
-                f"discarded {len(gone)} of {len(self.experts_)} lists: {few}{', ...' if len(gone) > 8 else ''}"
-            )
-        return tuple(notes)
 
     @property
     def explains_exactly(self) -> bool:

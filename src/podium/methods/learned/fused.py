@@ -117,7 +117,12 @@ def build_expert_features(preferences: Preferences, groups: I8, n: int, depth: f
         within,
     ]
     shared = [fill_table(1 / (60 + rank)), steep, wins - losses, more - fewer, listed, within]
-    return ExpertFeatures(own, shared, _compute_statistics(high, listed))
+    # the best few of the experts' values, their median, mean and deviation, regardless of the expert
+    best, count = -np.sort(-high, axis=1), np.maximum(listed.sum(axis=1), 1)
+    few = [best[:, min(k, best.shape[1] - 1)] for k in (0, 1, 2, 4, 7)]
+    mean = high.sum(axis=1) / count
+    deviation = np.sqrt(np.maximum((high * high).sum(axis=1) / count - mean * mean, 0.0))
+    return ExpertFeatures(own, shared, [*few, np.median(high, axis=1), mean, deviation])
 
 
 def _sum_matrices(
@@ -128,16 +133,6 @@ def _sum_matrices(
     up, down = sum_rows_and_columns(grouped.matrices)
     build_table = expert_matrices.build_group_table
     return build_table(grouped, up, n), build_table(grouped, down, n)
-
-
-def _compute_statistics(high: F8, listed: F8) -> list[F8]:
-    """The best few of the experts' values, their median, mean and deviation, regardless of the expert."""
-    best = -np.sort(-high, axis=1)
-    picked = [best[:, min(k, best.shape[1] - 1)] for k in (0, 1, 2, 4, 7)]
-    count = np.maximum(listed.sum(axis=1), 1)
-    mean = high.sum(axis=1) / count
-    deviation = np.sqrt(np.maximum((high * high).sum(axis=1) / count - mean * mean, 0.0))
-    return [*picked, np.median(high, axis=1), mean, deviation]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -57,20 +57,15 @@ def parse_fuse_request(body: bytes) -> request_models.FuseRequest | PlainFuseReq
     if b"\\" not in body and all(body.count(name) <= 1 for name in _PLAIN_NAMES):
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
             given = _decode_plain(body)
-            if _has_single_names(given, body):
+            # no name of a list or a weight can occur twice in its object, of which the decoder keeps the last;
+            # where there are many names, the model looks for repeated ones in one pass
+            named = [part for part in (given.lists, given.weights) if isinstance(part, dict)]
+            if sum(map(len, named)) <= _MOST_NAMES and all(
+                body.count(f'"{name}"'.encode()) == sum(name in part for part in named)
+                for name in {name for part in named for name in part}
+            ):
                 return given
     return parse_request(request_models.FuseRequest, body)
-
-
-def _has_single_names(given: PlainFuseRequest, body: bytes) -> bool:
-    """Whether no name of a list or a weight can occur twice in its object; the decoder keeps the last one."""
-    named = [part for part in (given.lists, given.weights) if isinstance(part, dict)]
-    if sum(map(len, named)) > _MOST_NAMES:
-        return False  # the model looks for repeated names in one pass
-    return all(
-        body.count(f'"{name}"'.encode()) == sum(name in part for part in named)
-        for name in {name for part in named for name in part}
-    )
 
 
 def is_quick(given: request_models.FuseRequest | PlainFuseRequest) -> bool:

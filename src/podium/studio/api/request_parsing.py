@@ -164,11 +164,22 @@ def _build_lists(
     if more:
         wide = np.repeat(queries.codes[len(rows) :], [len(c.items) for c in more])
         candidates = (CodedColumn(wide, queries.ids), [i for c in more for i in c.items])
+    ranks: list[int] | None = None  # scores define the order if every list has them and no ranks
+    if not rows or any(r.scores is None or r.ranks is not None for r in rows):
+        for number, r in enumerate(rows):
+            if r.ranks is None and r.scores is not None:
+                raise InputError(
+                    "this list has only scores, but other lists have ranks or neither",
+                    source=f"list {number + 1}",
+                    remedy="give only scores in all lists, or add ranks to this one",
+                )
+        sent = (range(1, len(r.items) + 1) if r.ranks is None else r.ranks for r in rows)
+        ranks = [rank for one in sent for rank in one]
     return Preferences.from_rows(
         CodedColumn(np.repeat(queries.codes[: len(rows)], lengths), queries.ids),
         CodedColumn(np.repeat(experts.codes, lengths), experts.ids),
         [item for r in rows for item in r.items],
-        rank=_collect_ranks(rows),
+        rank=ranks,
         score=[v for r in rows for v in r.scores or [np.nan] * len(r.items)] if scored else None,
         candidates=candidates,
         duplicates=given.duplicates,
@@ -196,20 +207,6 @@ def _check_rows(rows: Sequence[request_models.ExpertList]) -> None:
                 remedy="send one",
             )
         seen.add(key)
-
-
-def _collect_ranks(rows: Sequence[request_models.ExpertList]) -> list[int] | None:
-    """The ranks as sent, else positions; None if every list has scores, which then define the order."""
-    if all(r.scores is not None and r.ranks is None for r in rows) and rows:
-        return None
-    for number, r in enumerate(rows):
-        if r.ranks is None and r.scores is not None:
-            raise InputError(
-                "this list has only scores, but other lists have ranks or neither",
-                source=f"list {number + 1}",
-                remedy="give only scores in all lists, or add ranks to this one",
-            )
-    return [rank for r in rows for rank in (r.ranks if r.ranks is not None else range(1, len(r.items) + 1))]
 
 
 # -- labels, features, methods -------------------------------------------------------------------------------------

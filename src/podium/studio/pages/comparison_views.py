@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.core.errors import ParameterError
 from podium.core.tables import Grid, format_decimal, format_percent
-from podium.evaluate.comparison import Comparison, compare_evaluations
+from podium.evaluate.comparison import compare_evaluations
 from podium.evaluate.comparison_chart import draw_differences
 from podium.metrics.base import parse
 from podium.reporting.blocks import Block, Figure, ReportTable
@@ -92,25 +92,19 @@ def build_differences_view(c: ViewContext) -> View:
         "rows": [dict(zip(head, r, strict=True)) for r in plain],
     }
     more = _build_form(c, chosen, metric) | {"a": a, "b": b, "names": list(whole.evaluations)}
-    blocks = _build_blocks(two, metric, head, counts, plain)
-    return View(f"{a} against {b}, per query", document, head, plain, blocks, "differences.html", more, links)
-
-
-def _build_blocks(
-    two: Comparison, metric: str, head: tuple[str, ...], counts: str, rows: list[tuple[Any, ...]]
-) -> list[Block]:
     blocks: list[Block] = [two.conclusion(metric) if two.queries > 1 else "There is only one query."]
-    if len(rows) > 1 and any(r[3] for r in rows):
+    if len(rows) > 1 and any(r.difference for r in rows):
         chart = draw_differences(two, metric)
         chart.concat[0] = chart.concat[0].properties(width=700, height=170)
-        caption = f"{head[1]} minus {head[2]} in {metric}, one bar per query: {counts}."
+        caption = f"{a} minus {b} in {metric}, one bar per query: {counts}."
         blocks.append(Figure("differences", chart, caption))
     lines = tuple(
-        (str(r[0]), format_decimal(r[1]), format_decimal(r[2]), format_decimal(r[3], sign=True),
-         format_percent(r[4]), format_percent(r[5]))
-        for r in rows
+        (str(query), format_decimal(of_a), format_decimal(of_b), format_decimal(difference, sign=True),
+         format_percent(judged_a), format_percent(judged_b))
+        for query, of_a, of_b, difference, judged_a, judged_b in plain
     )  # fmt: skip
-    return [*blocks, ReportTable(Grid(head, lines, 1, f"{metric}: {counts}"), SHOWN)]
+    blocks.append(ReportTable(Grid(head, lines, 1, f"{metric}: {counts}"), SHOWN))
+    return View(f"{a} against {b}, per query", document, head, plain, blocks, "differences.html", more, links)
 
 
 def _select_two_methods(c: ViewContext, inputs: ReportInputs) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from podium.analysis.explain.counterfactuals import scale_expert_weight
 from podium.analysis.figures.heatmap import natural_sort_key
 from podium.core.errors import ParameterError
 from podium.data.consensus import RankedItem
-from podium.data.ids import Id, Ids
+from podium.data.ids import Id
 from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.studio.pages.fusion_views import compute_consensus
@@ -25,23 +25,6 @@ SLIDERS = 60  # experts with a slider, those that rank most items
 SHOWN = 50  # ranks on the page
 
 
-def _parse_factors(c: ViewContext, experts: Ids) -> dict[Id, float]:
-    """The expert weights in the URL; 1 by default."""
-    factors: dict[Id, float] = {}
-    for name, text in c.parameters:
-        if not name.startswith(MARK) or not text.strip():
-            continue
-        expert = resolve_id(name.removeprefix(MARK), experts, "expert")
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not 0 <= value <= LARGEST:
-            raise ParameterError(f"a weight is {text[:50]!r}; accepted: numbers from 0 to {LARGEST:g}")
-        factors[expert] = value
-    return {e: v for e, v in factors.items() if v != 1.0}
-
-
 def _rank_with_factors(
     c: ViewContext,
 ) -> tuple[str, Aggregator, Id, dict[Id, float], list[RankedItem], dict[Id, int]]:
@@ -49,8 +32,20 @@ def _rank_with_factors(
     spec, method = c.method()
     q = c.query()
     before = {r.item: r.rank for r in compute_consensus(c, spec)[q]}
-    factors = _parse_factors(c, c.data.preferences.experts)
     p = c.data.preferences
+    factors: dict[Id, float] = {}  # the expert weights in the URL
+    for name, text in c.parameters:
+        if not name.startswith(MARK) or not text.strip():
+            continue
+        expert = resolve_id(name.removeprefix(MARK), p.experts, "expert")
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= LARGEST:
+            raise ParameterError(f"a weight is {text[:50]!r}; accepted: numbers from 0 to {LARGEST:g}")
+        factors[expert] = value
+    factors = {e: v for e, v in factors.items() if v != 1.0}
     for expert, factor in factors.items():
         other = scale_expert_weight(method, p, expert, factor)
         if other is None and getattr(method, "weights_", None) is None and not method.tags.weighted:

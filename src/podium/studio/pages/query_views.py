@@ -30,7 +30,13 @@ def build_queries_view(c: ViewContext) -> View:
     p = c.data.preferences
     inputs = c.collect_inputs()
     names = list(inputs.results)
-    table = _collect_metric_values(inputs, names)
+    table = None
+    what = "mean RBO of the methods"
+    if inputs.comparison is not None:
+        what = inputs.comparison.metrics[0]
+        at_code = inputs.comparison.evaluations[names[0]].queries.codes_of(inputs.preferences.queries)
+        columns = [inputs.comparison.evaluations[n][what] for n in names]
+        table = [[float(v[k]) if k >= 0 else float("nan") for v in columns] for k in at_code.tolist()]
     votes = p.comparisons
     starts = votes.query_starts
     expert_counts = [
@@ -38,7 +44,6 @@ def build_queries_view(c: ViewContext) -> View:
         for lists, a, b in zip(np.diff(p.lists.query_starts), starts[:-1], starts[1:], strict=True)
     ]
     sizes = p.index.sizes.tolist()
-    what = "mean RBO of the methods" if table is None else inputs.comparison.metrics[0]  # type: ignore[union-attr]
     alike = inputs.compute_similarity().tolist()
     rows: list[tuple[Any, ...]] = []
     for code, q in enumerate(p.queries.tolist()):
@@ -61,17 +66,6 @@ def build_queries_view(c: ViewContext) -> View:
     document = {"what": what, "rows": [dict(zip(head, r, strict=True)) for r in rows]}
     blocks = [ReportTable(Grid(head, lines, 1, title))]
     return View("Queries", document, head, rows, blocks, "queries.html", more, links)
-
-
-def _collect_metric_values(inputs: Any, names: list[str]) -> list[list[float]] | None:
-    """The first metric of every method per query; None without labels."""
-    if inputs.comparison is None:
-        return None
-    metric = inputs.comparison.metrics[0]
-    first = inputs.comparison.evaluations[names[0]].queries
-    at = first.codes_of(inputs.preferences.queries)
-    columns = [inputs.comparison.evaluations[n][metric] for n in names]
-    return [[float(v[k]) if k >= 0 else float("nan") for v in columns] for k in at.tolist()]
 
 
 def _sort_rows(rows: list[tuple[Any, ...]], by: str) -> list[tuple[Any, ...]]:
