@@ -21,7 +21,7 @@ def plot_panel(panel: PanelAssessment, path: str | os.PathLike[str]) -> None:
 
 def draw_panel(panel: PanelAssessment) -> Any:
     """The panel as an Altair chart: a dot with its interval per judge, a square per rule."""
-    values = [
+    values: list[dict[str, Any]] = [
         {"name": str(row.judge), "kind": "judge", "right": row.accuracy, "low": row.low, "high": row.high}
         for row in panel.rows
         if row.accuracy is not None

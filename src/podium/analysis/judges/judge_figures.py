@@ -113,11 +113,10 @@ def _assess_biases(rows: F8, toward: str, reference: str, level: float) -> list[
     assessed = assess_differences(np.where(enough[:, None], rows, np.nan), level=level)
     biases = []
     for k, n in enumerate(count.tolist()):
-        figures: list[float | None] = [None] * 4
-        if enough[k]:
-            values = (float(np.nanmean(rows[k])), assessed.low[k], assessed.high[k], assessed.p[k])
-            figures = [None if math.isnan(v) else float(v) for v in values]
-        biases.append(JudgeBias(toward, n, *figures, reference))
+        excess = float(np.nanmean(rows[k])) if enough[k] else math.nan
+        values = (excess, assessed.low[k], assessed.high[k], assessed.p[k])
+        known = [None if math.isnan(v) else float(v) for v in values]
+        biases.append(JudgeBias(toward, n, known[0], known[1], known[2], known[3], reference))
     return biases
 
 

@@ -178,7 +178,7 @@ class JudgePanel:
         question[number[: len(self)]] = np.arange(len(self))
         asked = np.where((turned.first >= 0) & (turned.second >= 0), question[number[len(self) :]], -1)
         missing = np.flatnonzero(asked < 0)
-        self._warn_of_unknown(gold.index, votes.winner[missing], "question", len(missing))
+        self._warn_of_unknown(gold.index, votes.winner[missing].astype(np.int64), "question", len(missing))
         known = asked >= 0
         won, lost, tied = (
             sum_by_group(asked[known], c[known], len(self)) for c in (turned.won, turned.lost, turned.tied)

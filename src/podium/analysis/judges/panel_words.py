@@ -103,10 +103,11 @@ def _describe_rule(panel: PanelAssessment) -> list[str]:
     if not any(row.answered for row in rule.shares):
         where = f"of the most confident {chosen.share:.0%} of future questions"
     else:
-        where = f"of the {format_count(chosen.answered, 'question')} that {rule.rule} answers ({chosen.share:.0%})"
+        where = f"of the {format_count(chosen.answered, 'question')} that {rule.rule} answers"
+    rest = "" if chosen.share == 1 else f"; it abstains on the least confident {1 - chosen.share:.0%}"
     return [
         f"at most {chosen.bound:.1%} {where} are answered wrongly, with {rule.confidence:.0%} confidence over the draw "
-        "of the gold; it abstains on the others"
+        f"of the gold{rest}"
     ]
 
 

@@ -71,6 +71,10 @@ class JudgeRow:
         """The bias toward the item shown first."""
         return self.biases[0]
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**vars(self), "biases": [bias._asdict() for bias in self.biases], "flags": list(self.flags)}
+
 
 @dataclass(frozen=True)
 class RuleResult:
@@ -89,6 +93,10 @@ class PanelChoice:
     chosen: str
     nested: float  # share of right answers of the choice on gold that neither fit nor choice saw
     gain: PairedOutcome  # of the best rule that uses several judges over the best judge, nested
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {**vars(self), "rules": [vars(rule) for rule in self.rules], "gain": self.gain._asdict()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,7 +151,15 @@ class PanelAssessment(Result[JudgeRow]):
             ("split", show_field("split", _format_share)),
         ]
         for k, bias in enumerate(self.rows[0].biases if self.rows else ()):
-            columns.append((bias.toward, lambda row, k=k: _format_bias(row.biases[k])))
+
+            def format_bias(row: JudgeRow, k: int = k) -> str:
+                """The excess in points, with a star if it is significant."""
+                own = row.biases[k]
+                if own.excess is None:
+                    return ""
+                return f"{100 * own.excess:+.1f}{'*' if own.is_certain else ''}"
+
+            columns.append((bias.toward, format_bias))
         optional = {heading for heading, _ in columns[3:]}
         return build_grid(columns, self.rows[:top], left=2, optional=optional)
 
@@ -205,7 +221,7 @@ class PanelAssessment(Result[JudgeRow]):
             query, first, second = self.panel.describe_question(k)
             # the answer to a rating is a level
             names = (first, second) if self.panel.levels is None else self.panel.levels[::-1]
-            row = {"query": query, "item_a": first, "item_b": second}
+            row: dict[str, Any] = {"query": query, "item_a": first, "item_b": second}
             row["answer"] = None if score == 0.5 else names[0 if score > 0.5 else 1]
             row["confidence"] = abs(2 * score - 1)
             row["bounded_answer"] = None if math.isnan(covered) else names[0 if covered else 1]
@@ -219,13 +235,6 @@ def _format_share(share: float | None) -> str:
 
 def _format_range(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{100 * low:.1f}..{100 * high:.1f}"
-
-
-def _format_bias(bias: JudgeBias) -> str:
-    """The excess in points, with a star if it is significant."""
-    if bias.excess is None:
-        return ""
-    return f"{100 * bias.excess:+.1f}{'*' if bias.is_certain else ''}"
 
 
 def assess_panel(
@@ -311,17 +320,18 @@ def _build_rows(
             flags.append("not better than guessing")
         if given[k].sum() < FEW_ANSWERS:
             flags = ["one vote" if votes[k] == 1 else "few answers"]
-        figures = agreement.share[k], agreement.low[k], agreement.high[k]
         rows.append(
             JudgeRow(
-                judge,
-                int(given[k].sum()),
-                int(votes[k]),
-                int(agreement.questions[k]),
-                *(float(v) if known else None for v in figures),
-                float((panel.answers[k] == 0.5).sum() / max(given[k].sum(), 1)),
-                own,
-                tuple(flags),
+                judge=judge,
+                questions=int(given[k].sum()),
+                votes=int(votes[k]),
+                gold_questions=int(agreement.questions[k]),
+                accuracy=float(agreement.share[k]) if known else None,
+                low=float(agreement.low[k]) if known else None,
+                high=float(agreement.high[k]) if known else None,
+                split=float((panel.answers[k] == 0.5).sum() / max(given[k].sum(), 1)),
+                biases=own,
+                flags=tuple(flags),
             )
         )
     order = sorted(range(judges), key=lambda k: (-(rows[k].accuracy or 0.0), k))

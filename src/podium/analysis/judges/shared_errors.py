@@ -16,7 +16,7 @@ import numpy as np
 from podium.analysis.judges.panel import JudgePanel
 from podium.data.ids import Id
 from podium.evaluate.significance import holm
-from podium.kernels.dispatch import B1, F8
+from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.distributions import hypergeometric_cdf
 
 __all__ = ["EffectiveNumber", "SharedErrors", "estimate_effective_number", "find_shared_errors"]
@@ -81,7 +81,7 @@ def estimate_effective_number(
     block = rng.permutation(questions) % min(BLOCKS, questions)
     order = np.argsort(block, kind="stable")
     starts = np.searchsorted(block[order], np.arange(int(block.max(initial=0)) + 1))
-    left, right = np.triu_indices(judges, 1)
+    left, right = (side.astype(np.int64) for side in np.triu_indices(judges, 1))
     columns = [sign, sign**2, given, sign[left] * sign[right], given[left] * given[right]]
     sums = [np.add.reduceat(c[:, order], starts, axis=1) for c in columns]
     draws = rng.multinomial(len(starts), np.full(len(starts), 1 / len(starts)), ROUNDS).astype(np.float64)
@@ -95,7 +95,7 @@ def estimate_effective_number(
     return EffectiveNumber(float(numbers[0]), float(low), float(high), judges, questions, gold is not None)
 
 
-def _sum_correlations(totals: list[F8], pairs: tuple[F8, F8], from_gold: bool) -> F8:
+def _sum_correlations(totals: list[F8], pairs: tuple[I8, I8], from_gold: bool) -> F8:
     """Sum of the error correlations of all pairs of judges, per resample (the first is the sample itself)."""
     total, squares, count, products, common = totals
     left, right = pairs
@@ -111,7 +111,7 @@ def _sum_correlations(totals: list[F8], pairs: tuple[F8, F8], from_gold: bool) -
     return np.asarray(np.clip(correlation, -1, 1).sum(axis=0), np.float64)
 
 
-def _fit_factor(product: F8, common: F8, pairs: tuple[F8, F8], judges: int) -> F8:
+def _fit_factor(product: F8, common: F8, pairs: tuple[I8, I8], judges: int) -> F8:
     """Loadings of one common factor, by least squares over the pairs of judges, per resample."""
     left, right = pairs
     table = np.zeros((product.shape[1], judges, judges))
