@@ -134,6 +134,7 @@ def test_a_judge_with_one_vote_is_named_and_changes_nothing_else():
     plain = assess_panel(made.preferences, made.gold, rules=FAST)
     more = assess_panel(Preferences.concat([made.preferences, extra]), made.gold, rules=FAST)
     assert more["once"].flags == ("one vote",)
+    assert more.rows[-1].judge == "once"
     assert any(line == "too few answers for any statement: once" for line in more.lines)
     assert more.effective.judges == plain.effective.judges
     assert not any("once" in (pair.judge, pair.other) for pair in more.shared)
@@ -151,6 +152,19 @@ def test_bad_settings_are_refused():
     other = Features.from_rows(["elsewhere"], ["x"], [[1.0]], ["length"])
     with pytest.raises(InputError, match="no judged item has features"):
         assess_panel(made.preferences, made.gold, features=other)
+
+
+def test_features_that_are_missing_or_constant_are_named_in_a_warning():
+    made = simulate_panel(questions=40, gold=25)
+    some = [(f"q{k}", item, 5.0) for k in range(30) for item in "xy"]
+    query, item, length = zip(*some, strict=True)
+    features = Features.from_rows(query, item, [[v] for v in length], ["length"])
+    with pytest.warns(PodiumWarning) as recorded:
+        panel = assess_panel(made.preferences, made.gold, features=features, rules=FAST)
+    texts = [str(warning.message) for warning in recorded]
+    assert any(text.startswith("10 questions of 40 have an item without length") for text in texts)
+    assert any(text.startswith("length is equal for both items of every question") for text in texts)
+    assert panel.rows[0].biases[1].excess is None
 
 
 # -- judges --------------------------------------------------------------------------------------------------

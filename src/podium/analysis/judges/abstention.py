@@ -20,7 +20,7 @@ import numpy as np
 from podium.analysis.judges.panel import JudgePanel
 from podium.analysis.judges.panel_rules import (
     EVEN,
-    RULES,
+    apply_rule,
     choose_rule,
     measure_rules,
     name_rule,
@@ -113,7 +113,7 @@ def calibrate_rule(
     fitting[where[:first]] = True
     calibrating[where[first:]] = True
     name = names[choose_rule(measure_rules(panel, gold, fitting, names, seed=seed).right)]
-    scores = RULES[name](panel, gold, fitting)
+    scores = apply_rule(name, panel, gold, fitting)
     sure = np.abs(scores - 0.5)
     # the rule saw the gold of neither, so these questions are exchangeable
     asked = calibrating | ~known

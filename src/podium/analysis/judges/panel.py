@@ -117,7 +117,24 @@ class JudgePanel:
                 remedy="ids are compared exactly, case and type included",
             )
         other = np.where((self.second >= 0)[:, None], values[np.maximum(self.second, 0)], 0.0)
-        return np.asarray(values[self.first], np.float64), np.asarray(other, np.float64)
+        mine = np.asarray(values[self.first], np.float64)
+        gaps = mine - other
+        for k, name in enumerate(features.names):
+            blank, known = np.isnan(gaps[:, k]), ~np.isnan(gaps[:, k])
+            if blank.any():
+                warnings.warn(
+                    f"{format_count(int(blank.sum()), 'question')} of {len(self):,} have an item without {name}; they "
+                    f"count for nothing in the bias toward larger {name}",
+                    PodiumWarning,
+                    stacklevel=3,
+                )
+            if known.any() and not gaps[known, k].any():
+                warnings.warn(
+                    f"{name} is equal for both items of every question, so no bias toward it can be measured",
+                    PodiumWarning,
+                    stacklevel=3,
+                )
+        return mine, np.asarray(other, np.float64)
 
     # -- gold ------------------------------------------------------------------------------------------------
 

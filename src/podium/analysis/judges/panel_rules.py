@@ -31,6 +31,7 @@ __all__ = [
     "RULES",
     "MeasuredRules",
     "NestedChoice",
+    "apply_rule",
     "choose_rule",
     "estimate_nested_choice",
     "measure_rules",
@@ -45,7 +46,8 @@ FOLDS = 5
 LEAD = 1.645  # standard errors: a one-sided test at 5 %
 BEST_JUDGE = "best judge"
 EVEN = 1e-9  # scores closer to 1/2 are no answer
-PanelRule = Callable[[JudgePanel, F8, B1], F8]  # panel, gold, questions whose gold may be used -> scores
+# panel, gold, questions whose gold may be used, questions whose scores are wanted -> scores by question
+PanelRule = Callable[[JudgePanel, F8, B1, B1], F8]
 
 
 def pick_best_judge(panel: JudgePanel, gold: F8, known: B1) -> int:
@@ -54,7 +56,7 @@ def pick_best_judge(panel: JudgePanel, gold: F8, known: B1) -> int:
     return int(right.sum(axis=1).argmax())
 
 
-def _follow_best_judge(panel: JudgePanel, gold: F8, known: B1) -> F8:
+def _follow_best_judge(panel: JudgePanel, gold: F8, known: B1, _wanted: B1) -> F8:
     """The best judge's answers; where it has none, the mean of all judges, with less confidence.
 
     A judge's own answers are equally certain, so the share of the panel on its side orders them.
@@ -67,7 +69,7 @@ def _follow_best_judge(panel: JudgePanel, gold: F8, known: B1) -> F8:
 def _follow_model(name: str) -> PanelRule:
     """A crowd model that learns the judges' quality from the gold and from all votes."""
 
-    def compute_scores(panel: JudgePanel, gold: F8, known: B1) -> F8:
+    def compute_scores(panel: JudgePanel, gold: F8, known: B1, _wanted: B1) -> F8:
         model, votes = make(name), panel.preferences
         scores = model.fit(votes, panel.to_labels(gold, known)).aggregate(votes).scores
         return np.asarray(logistic(scores[::2] - scores[1::2]), np.float64)
@@ -76,15 +78,16 @@ def _follow_model(name: str) -> PanelRule:
 
 
 def _follow_learner(name: str) -> PanelRule:
-    """A method that is trained on the questions with gold alone."""
+    """A method that is trained on the questions with gold alone, and scores each question by itself."""
 
-    def compute_scores(panel: JudgePanel, gold: F8, known: B1) -> F8:
-        votes = panel.preferences
+    def compute_scores(panel: JudgePanel, gold: F8, known: B1, wanted: B1) -> F8:
+        votes, scores = panel.preferences, np.full(2 * len(panel), 0.5)
         with warnings.catch_warnings():
             # whether training pays is decided here, out of fold
             warnings.simplefilter("ignore", PodiumWarning)
             model = make(name).fit(votes.select_codes(np.flatnonzero(known)), panel.to_labels(gold, known))
-            scores = model.aggregate(votes).scores
+            some = model.aggregate(votes.select_codes(np.flatnonzero(wanted)))
+        scores[np.repeat(wanted, 2)] = some.scores
         return np.asarray(logistic(scores[::2] - scores[1::2]), np.float64)
 
     return compute_scores
@@ -93,7 +96,7 @@ def _follow_learner(name: str) -> PanelRule:
 # in the order in which equal results are preferred
 RULES: dict[str, PanelRule] = {
     BEST_JUDGE: _follow_best_judge,
-    "majority": lambda panel, _gold, _known: panel.mean_answer,
+    "majority": lambda panel, _gold, _known, _wanted: panel.mean_answer,
     "dawid_skene": _follow_model("dawid_skene"),
     "crowd_bt": _follow_model("crowd_bt"),
     "crf": _follow_learner("crf"),
@@ -146,7 +149,7 @@ def measure_rules(
         for k in range(folds):
             held = fold == k
             if held.any():
-                right[row, held] = score_answers(RULES[name](panel, gold, known & ~held), gold)[held]
+                right[row, held] = score_answers(RULES[name](panel, gold, known & ~held, held), gold)[held]
     return MeasuredRules(tuple(names), right[:, known], fold[known])
 
 
@@ -171,23 +174,20 @@ class NestedChoice(NamedTuple):
     best_judge: F8  # of the judge that they pick
 
 
-def estimate_nested_choice(
-    panel: JudgePanel, gold: F8, known: B1, names: Sequence[str], *, folds: int = FOLDS, seed: int = 0
-) -> NestedChoice:
-    """Choose on all folds but one, and measure the choice on that one."""
-    fold = split_folds(known, folds, seed)
-    used = [k for k in range(folds) if (fold == k).any()]
+def estimate_nested_choice(panel: JudgePanel, gold: F8, known: B1, measured: MeasuredRules) -> NestedChoice:
+    """Choose on all folds but one, and measure the choice on that one, for every fold of `measured`."""
+    names = measured.names
+    fold, outer = np.full(len(gold), -1), np.full((len(names), len(gold)), np.nan)
+    fold[known], outer[:, known] = measured.fold, measured.right
+    used = np.unique(measured.fold).tolist()
     # inner[a]: results on all folds but a, of rules that saw neither a nor the fold they are measured on
-    inner, outer = np.full((folds, len(names), len(gold)), np.nan), np.full((len(names), len(gold)), np.nan)
+    inner = np.full((max(used) + 1, len(names), len(gold)), np.nan)
     for row, name in enumerate(names):
         for a, b in itertools.combinations(used, 2):
             held = (fold == a) | (fold == b)
-            right = score_answers(RULES[name](panel, gold, known & ~held), gold)
+            right = score_answers(RULES[name](panel, gold, known & ~held, held), gold)
             inner[a, row, fold == b] = right[fold == b]
             inner[b, row, fold == a] = right[fold == a]
-        for a in used:
-            held = fold == a
-            outer[row, held] = score_answers(RULES[name](panel, gold, known & ~held), gold)[held]
     chosen, team, best = (np.full(len(gold), np.nan) for _ in range(3))
     for a in used:
         held, others = fold == a, known & (fold != a)
@@ -196,6 +196,11 @@ def estimate_nested_choice(
         team[held] = outer[1 + int(results[1:].mean(axis=1).argmax())][held] if len(names) > 1 else np.nan
         best[held] = outer[0][held]
     return NestedChoice(chosen[known], team[known], best[known])
+
+
+def apply_rule(name: str, panel: JudgePanel, gold: F8, known: B1) -> F8:
+    """Scores of all questions by a rule that may use the known gold."""
+    return RULES[name](panel, gold, known, np.ones(len(gold), np.bool_))
 
 
 def name_rule(name: str, panel: JudgePanel, gold: F8, known: B1) -> str:

@@ -20,7 +20,7 @@ from podium.analysis.judges.judge_figures import (
 )
 from podium.analysis.judges.panel import JudgePanel, build_panel
 from podium.analysis.judges.panel_rules import (
-    RULES,
+    apply_rule,
     choose_rule,
     estimate_nested_choice,
     measure_rules,
@@ -101,7 +101,7 @@ class PanelChoice:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PanelAssessment(Result[JudgeRow]):
-    """A panel of judges, those closest to the gold first.
+    """A panel of judges, those closest to the gold first, those with few answers last.
 
     >>> from podium.testing.panels import simulate_panel
     >>> made = simulate_panel("one good judge", questions=200, gold=100)
@@ -251,7 +251,7 @@ def assess_panel(
 
     `gold` holds human votes on some of the questions, or grades of their items. It should be a random sample
     of the questions; an alarm is raised where the others look different. `features` of the items, such as
-    their length, are checked for biases. `rules` limits what the panel's answer is chosen from (see `RULES`);
+    their length, are checked for biases. `rules` limits what the panel's answer is chosen from (`panel_rules.RULES`);
     `error` is the largest error rate that the abstaining rule may have.
     """
     for name, value in (("error", error), ("level", level)):
@@ -334,7 +334,9 @@ def _build_rows(
                 flags=tuple(flags),
             )
         )
-    order = sorted(range(judges), key=lambda k: (-(rows[k].accuracy or 0.0), k))
+    # a judge with few answers may agree with all of the gold by luck
+    few = [row.questions < FEW_ANSWERS for row in rows]
+    order = sorted(range(judges), key=lambda k: (few[k], -(rows[k].accuracy or 0.0), k))
     return tuple(rows[k] for k in order)
 
 
@@ -345,7 +347,7 @@ def _choose(
     known = ~np.isnan(gold)
     measured = measure_rules(panel, gold, known, names, seed=seed)
     at = choose_rule(measured.right)
-    nested = estimate_nested_choice(panel, gold, known, names, seed=seed)
+    nested = estimate_nested_choice(panel, gold, known, measured)
     gain = assess_pairs(
         (nested.panel - nested.best_judge)[None], test="randomization", level=level, seed=seed
     )[0]
@@ -354,4 +356,4 @@ def _choose(
         for k, (name, share) in enumerate(zip(names, measured.shares.tolist(), strict=True))
     )
     choice = PanelChoice(rows, rows[at].rule, float(nested.chosen.mean()), gain)
-    return choice, RULES[names[at]](panel, gold, known)
+    return choice, apply_rule(names[at], panel, gold, known)
