@@ -118,6 +118,8 @@ def test_prediction_powered_mean_against_its_formula():
     assert (alone.mean, alone.low, alone.high) == (alone.human, alone.human_low, alone.human_high)
     with pytest.raises(InputError, match="there are 2 labels"):
         estimate_human_mean(y[:2], f[:2], other)
+    with pytest.raises(InputError, match="all 40 labels are 1, so the error of their mean is unknown"):
+        estimate_human_mean(np.ones(40), f, other)
 
 
 @pytest.mark.parametrize("slope", [0.9, 0.0, -0.5])

@@ -259,6 +259,11 @@ def test_a_common_bias_is_seen_with_gold_and_not_without():
     assert "a bias that most judges share looks like the truth and cannot be seen" in lines[1]
 
 
+def test_judges_without_common_questions_have_no_effective_number():
+    answers = [[1 if k % 3 == j else None for k in range(60)] for j in range(3)]
+    assert estimate_effective_number(build_panel(votes_of(answers)), np.ones(60)) is None
+
+
 def test_shared_errors_against_fishers_exact_test_by_enumeration():
     random = np.random.default_rng(3)
     right = random.random((3, 40)) < 0.7

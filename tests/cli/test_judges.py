@@ -87,3 +87,17 @@ def test_bad_input_gets_one_line(folder, tmp_path):
     done = run(folder / "votes.csv", "-r", "mean")
     assert done.exit_code == 2
     assert "there is no rule 'mean'" in done.stderr
+
+
+def test_the_chart(folder, tmp_path):
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    chart = tmp_path / "judges.svg"
+    done = run(folder / "votes.csv", "--gold", folder / "gold.csv", *FAST, "--plot", chart)
+    assert done.exit_code == 0, done.output
+    text = chart.read_text()
+    assert "best judge (judge" in text
+    assert "agreement with the gold" in text
+    without = run(folder / "votes.csv", "--plot", tmp_path / "no-gold.svg")
+    assert without.exit_code == 2
+    assert "there is no gold" in without.stderr

@@ -1,4 +1,4 @@
-"""Panels of judges with known truth: independent judges, a bias that several share, one good judge among bad."""
+"""Panels of judges with known truth: independent ones, a bias that several share, one good among bad."""
 
 from __future__ import annotations
 

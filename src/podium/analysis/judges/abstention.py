@@ -1,13 +1,14 @@
 """A rule that answers or abstains, with a bound on its error rate among the questions that it answers.
 
-The gold is split at random: a third chooses and fits the rule, the rest calibrates it. For a few shares of the
-questions (the most confident quarter, half, three quarters, all) the calibration questions above the threshold
-are a random sample of all questions above it, so the number of their errors is hypergeometric, which bounds
-the errors among the answered questions without gold (split conformal, with an exact test per share). The
-risk is divided by the number of shares, so all bounds hold at once and any share may be taken after seeing
-them: the largest one whose bound is at most the stated error rate. They hold with the stated confidence over
-the draw of the gold, whatever the judges are like, provided that the gold is a random sample of the questions.
-If all questions have gold, the bounds are those of the error rate on future questions.
+The gold is split at random: a third chooses and fits the rule, the rest calibrates it. For a few shares of
+the questions (the most confident quarter, half, three quarters, all) the calibration questions above the
+threshold are a random sample of all questions above it, so the number of their errors is hypergeometric,
+which bounds the errors among the answered questions without gold (split conformal, with an exact test per
+share). The risk is divided by the number of shares, so all bounds hold at once and any share may be taken
+after seeing them: the largest one whose bound is at most the stated error rate. They hold with the stated
+confidence over the draw of the gold, whatever the judges are like, provided that the gold is a random
+sample of the questions. If all questions have gold, the bounds are those of the error rate on future
+questions.
 """
 
 from __future__ import annotations

@@ -156,8 +156,8 @@ def measure_rules(
 def choose_rule(right: F8) -> int:
     """The row of the chosen rule, from right answers of rules x questions; the first row is the best judge.
 
-    Another rule replaces it only with a lead of LEAD standard errors: the largest of many noisy shares is often
-    that of a worse rule, and one judge is cheaper than a panel.
+    Another rule replaces it only with a lead of LEAD standard errors: the largest of many noisy shares is
+    often that of a worse rule, and one judge is cheaper than a panel.
     """
     lead = right - right[0]
     error = lead.std(axis=1, ddof=1) / np.sqrt(lead.shape[1])

@@ -54,7 +54,7 @@ def describe_panel(panel: PanelAssessment) -> tuple[str, ...]:
 def _describe_number(panel: PanelAssessment) -> list[str]:
     number = panel.effective
     if number is None:
-        return ["the effective number of judges is unknown: too few answers to common questions"]
+        return ["the effective number of judges is unknown: too few judges, or too few common questions"]
     span = f"{number.low:.1f} to {number.high:.1f}"
     if not number.from_gold:
         return [

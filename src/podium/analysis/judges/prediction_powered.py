@@ -9,12 +9,14 @@ useless ones get no weight. The labeled questions must be a random sample.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from podium.analysis.judges.panel import JudgePanel
-from podium.core.errors import InputError
+from podium.core.errors import InputError, PodiumWarning
+from podium.core.text import join_names
 from podium.data.ids import Id
 from podium.kernels.dispatch import F8
 from podium.kernels.distributions import student_quantile
@@ -75,6 +77,11 @@ def estimate_human_mean(
             f"there are {n} labels and {len(predictions)} predictions for them",
             remedy="give at least three labels, and one prediction for each",
         )
+    if not np.ptp(labels):
+        raise InputError(
+            f"all {n} labels are {labels[0]:g}, so the error of their mean is unknown",
+            remedy="give more labels",
+        )
     weight, spread = 0.0, float(np.concatenate((predictions, others)).var())
     if rest > 1 and spread > 0:
         shared = float(np.cov(labels, predictions)[0, 1])
@@ -101,7 +108,7 @@ def estimate_win_rates(panel: JudgePanel, gold: F8, *, level: float = 0.95) -> t
     """
     known, mean = ~np.isnan(gold), panel.mean_answer
     if panel.levels is not None:
-        if known.sum() < FEWEST:
+        if known.sum() < FEWEST or not np.ptp(gold[known]):
             return ()
         estimate = estimate_human_mean(gold[known], mean[known], mean[~known], level=level)
         return (PoweredEstimate(f"rated {panel.levels[1]:g}", estimate),)
@@ -112,12 +119,20 @@ def estimate_win_rates(panel: JudgePanel, gold: F8, *, level: float = 0.95) -> t
     label, answer = np.concatenate((gold, 1 - gold)), np.concatenate((mean, 1 - mean))
     order = np.argsort(item, kind="stable")
     ends = np.searchsorted(item[order], np.arange(len(names) + 1))
-    rows = []
+    rows, unanimous = [], []
     for name, at in names.items():
         mine = order[ends[at] : ends[at + 1]]
         labeled = mine[~np.isnan(label[mine])]
-        if len(labeled) >= FEWEST:
+        if len(labeled) >= FEWEST and not np.ptp(label[labeled]):
+            unanimous.append(name)
+        elif len(labeled) >= FEWEST:
             others = answer[mine[np.isnan(label[mine])]]
             estimate = estimate_human_mean(label[labeled], answer[labeled], others, level=level)
             rows.append(PoweredEstimate(name, estimate))
+    if unanimous:
+        warnings.warn(
+            f"no win rate of {join_names(unanimous)}: all gold answers are equal, so their error is unknown",
+            PodiumWarning,
+            stacklevel=3,
+        )
     return tuple(sorted(rows, key=lambda row: -row.estimate.mean))

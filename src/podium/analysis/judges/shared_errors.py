@@ -22,6 +22,7 @@ from podium.kernels.distributions import hypergeometric_cdf
 __all__ = ["EffectiveNumber", "SharedErrors", "estimate_effective_number", "find_shared_errors"]
 
 ENOUGH = 10  # common questions that a correlation needs
+KNOWN_PAIRS = 0.5  # share of the pairs of judges that must have enough common questions
 FACTOR_JUDGES = 4  # judges that a common factor needs: with fewer it explains any correlations
 ROUNDS, BLOCKS = 400, 1000  # bootstrap rounds, and blocks of questions that are resampled
 STEPS = 30  # of the fit of the common factor
@@ -61,8 +62,8 @@ def estimate_effective_number(
 ) -> EffectiveNumber | None:
     """The effective number with a bootstrap interval over questions; None if the answers do not determine it.
 
-    The sum of all correlations is that of the averages of products over questions, so that a resample needs
-    only sums over blocks of questions.
+    With a mean correlation r of the errors of n judges it is n / (1 + (n - 1) r). Correlations follow from sums
+    over questions, so that a resample needs only sums over blocks of questions.
     """
     sign = 2 * panel.answers - 1
     if gold is not None:
@@ -74,6 +75,8 @@ def estimate_effective_number(
         return None
     sign, given = sign[enough], given[enough]
     used = given.sum(axis=0) >= 2
+    if used.sum() < ENOUGH:
+        return None
     sign, given = np.nan_to_num(sign[:, used]), given[:, used].astype(np.float64)
     judges, questions = sign.shape
     # one term per judge (mean) and per pair of judges (mean product), in blocks of questions
@@ -87,16 +90,20 @@ def estimate_effective_number(
     draws = rng.multinomial(len(starts), np.full(len(starts), 1 / len(starts)), ROUNDS).astype(np.float64)
     weights = np.concatenate((np.ones((1, len(starts))), draws)).T
     totals = [s @ weights for s in sums]
-    numbers = judges**2 / np.maximum(
-        judges + 2 * _sum_correlations(totals, (left, right), gold is not None), judges
-    )
+    if (totals[4][:, 0] >= ENOUGH).mean() < KNOWN_PAIRS:
+        return None
+    mean = _average_correlations(totals, (left, right), gold is not None)
+    numbers = judges / (1 + (judges - 1) * np.maximum(mean, 0.0))
     tail = (1 - level) / 2
     low, high = np.quantile(numbers[1:], (tail, 1 - tail))
     return EffectiveNumber(float(numbers[0]), float(low), float(high), judges, questions, gold is not None)
 
 
-def _sum_correlations(totals: list[F8], pairs: tuple[I8, I8], from_gold: bool) -> F8:
-    """Sum of the error correlations of all pairs of judges, per resample (the first is the sample itself)."""
+def _average_correlations(totals: list[F8], pairs: tuple[I8, I8], from_gold: bool) -> F8:
+    """Mean error correlation of the pairs of judges, per resample (the first is the sample itself).
+
+    Only pairs with enough common questions count; a judge without errors is uncorrelated with all others.
+    """
     total, squares, count, products, common = totals
     left, right = pairs
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -106,9 +113,10 @@ def _sum_correlations(totals: list[F8], pairs: tuple[I8, I8], from_gold: bool) -
         mean = _fit_factor(product, common, pairs, len(mean))
     spread = np.maximum(square - mean**2, 0.0)
     size = np.sqrt(spread[left] * spread[right])
-    known = (common >= min(ENOUGH, common[:, 0].max(initial=0.0))) & (size > 1e-9)
-    correlation = np.divide(product - mean[left] * mean[right], size, out=np.zeros_like(size), where=known)
-    return np.asarray(np.clip(correlation, -1, 1).sum(axis=0), np.float64)
+    rest = product - mean[left] * mean[right]
+    correlation = np.divide(rest, size, out=np.zeros_like(size), where=size > 1e-9)
+    counted = common[:, 0] >= ENOUGH
+    return np.asarray(np.clip(correlation[counted], -1, 1).mean(axis=0), np.float64)
 
 
 def _fit_factor(product: F8, common: F8, pairs: tuple[I8, I8], judges: int) -> F8:
