@@ -12,14 +12,13 @@ fitted and measured without it. Fits without two folds serve both as outer folds
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from podium.analysis.judges.panel import JudgePanel
-from podium.core.errors import ParameterError, PodiumWarning
+from podium.core.errors import ParameterError, capture_warnings
 from podium.core.params import suggest_names
 from podium.data.ids import Id
 from podium.kernels.dispatch import B1, F8, I8
@@ -82,9 +81,8 @@ def _follow_learner(name: str) -> PanelRule:
 
     def compute_scores(panel: JudgePanel, gold: F8, known: B1, wanted: B1) -> F8:
         votes, scores = panel.preferences, np.full(2 * len(panel), 0.5)
-        with warnings.catch_warnings():
-            # whether training pays is decided here, out of fold
-            warnings.simplefilter("ignore", PodiumWarning)
+        # whether training pays is decided here, out of fold
+        with capture_warnings():
             model = make(name).fit(votes.select_codes(np.flatnonzero(known)), panel.to_labels(gold, known))
             some = model.aggregate(votes.select_codes(np.flatnonzero(wanted)))
         scores[np.repeat(wanted, 2)] = some.scores
