@@ -78,7 +78,7 @@ def test_every_declared_interval_and_choice_is_searched(name):
         if axis.tune is None:
             assert set(values) == (set(axis.accepts.values) if axis.accepts else {True, False})
         else:
-            assert min(values) <= axis.tune.low * 1.01 + 1e-9
+            assert min(values) <= axis.tune.low + 0.01 * abs(axis.tune.low) + 1e-9
             assert max(values) >= axis.tune.high * 0.99
         assert not any(axis.is_invalid(v) for v in values)
 
@@ -91,7 +91,8 @@ def test_draws_are_accepted_by_the_methods_and_inside_their_intervals(name, seed
     values = {axis.name: search_space.sample_value(axis, dice) for axis in family.axes}
     for axis in family.axes:
         if axis.tune:
-            assert axis.tune.low * 0.99 <= values[axis.name] <= axis.tune.high * 1.01
+            low, high = axis.tune.low, axis.tune.high
+            assert low - 0.01 * abs(low) <= values[axis.name] <= high + 0.01 * abs(high)
     config = family.build_config(values)
     refused_pairs = {("difference", "log_odds"), ("z_score", "geometric_mean"), ("z_score", "harmonic_mean")}
     chosen = set(itertools.permutations([v for v in values.values() if isinstance(v, str)], 2))

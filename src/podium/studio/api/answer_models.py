@@ -137,6 +137,7 @@ class AnnotatorsAnswer(ComputedAnswer):
     effective: float | None
     copies: list[list[Id]]
     reversal: dict[str, Any] | None
+    coefficients: list[dict[str, Any]]
     lines: list[str]
     rows: list[dict[str, Any]]
     method: Method
