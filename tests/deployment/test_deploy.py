@@ -312,9 +312,7 @@ def test_tuning_for_an_engine_searches_its_methods_and_gives_what_it_takes():
     assert weights is None or max(weights.values()) <= 1
     with pytest.raises(ParameterError, match="Milvus does not compute rrf; "):
         podium.tune(data, "ndcg@10", ["rrf"], engine="milvus")
-    with pytest.raises(
-        ParameterError, match="fuses at most 2 lists"
-    ):
+    with pytest.raises(ParameterError, match="fuses at most 2 lists"):
         podium.tune(data, "ndcg@10", engine="weaviate")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.cli._contextual_board import show_contextual_board, split_names
 from podium.cli._options import add_option, add_options
 from podium.cli.input import Input, with_input
 from podium.cli.output import (
@@ -43,6 +44,19 @@ MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
     "--next", "next_", type=click.IntRange(1), metavar="N", help="The N most informative next comparisons."
 )
 @click.option(
+    "--control",
+    metavar="NAMES",
+    help="Hold covariates of the votes equal, such as length,markdown,order: columns, or pairs of columns such as"
+    " length_a and length_b.",
+)
+@click.option("--slice", "slice_", metavar="COLUMN", help="Also a board for each value of a column.")
+@click.option(
+    "--pair-floor",
+    type=click.FloatRange(1),
+    metavar="N",
+    help="Weigh each vote by 1 / max(votes of its pair, N), so that frequent pairs do not dominate; 50 is usual.",
+)
+@click.option(
     "--by",
     type=click.Choice(["query"]),
     help="One leaderboard per query, for queries with separate items.",
@@ -58,6 +72,9 @@ def verb(
     anchor: str | None,
     without: tuple[str, ...],
     next_: int | None,
+    control: str | None,
+    slice_: str | None,
+    pair_floor: float | None,
     by: str | None,
     load: str | None,
     save: str | None,
@@ -73,18 +90,25 @@ def verb(
     podium leaderboard votes.csv --bootstrap 1000 --over experts
     podium leaderboard votes.jsonl --top 10 --next 5             and what to compare next
     podium leaderboard arguments.csv --by query                  each topic has its own items
+    podium leaderboard votes.csv --control length,markdown --slice category
     podium leaderboard monday.csv --save board.podium
     podium leaderboard tuesday.csv --load board.podium --save board.podium --overwrite
     """
     output.check(files=[save])
     given = {name: value for name, value in settings.items() if value is not None}
     given |= _parse_anchor(anchor) | ({} if output.top is None else {"top": output.top})
+    if control is not None or slice_ is not None:
+        _refuse_beside("--control and --slice", without=without, next=next_, by=by, load=load, save=save)
+        show_contextual_board(source, split_names(control), slice_, pair_floor, given, output)
+        return
     if by is not None:
         _refuse_with_by(plot=output.plot, load=load, save=save, anchor=given.get("reference"))
         boards = _build_boards_by_query(source.preferences, without, given)
         _print_boards_by_query(boards, output.top, next_, output.json)
         return
-    board = _build_board(source, load, without, given)
+    if pair_floor is not None:  # saved counts must stay counts, to which votes can be added
+        _refuse_beside("--pair-floor", load=load, save=save)
+    board = _build_board(source, load, without, pair_floor, given)
     if save is not None:
         from podium.analysis.leaderboard import save as save_board
 
@@ -108,8 +132,19 @@ def _parse_anchor(given: str | None) -> dict[str, Any]:
     return {"anchor": value, "reference": item} if equals else {"anchor": value}
 
 
+def _refuse_beside(options: str, **given: Any) -> None:
+    """Refuse options that do not work beside others."""
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(f"--{name} does not work with {options}; leave it out")
+
+
 def _build_board(
-    source: Input, load: str | None, without: tuple[str, ...], given: dict[str, Any]
+    source: Input,
+    load: str | None,
+    without: tuple[str, ...],
+    pair_floor: float | None,
+    given: dict[str, Any],
 ) -> Leaderboard:
     from podium.analysis.leaderboard import Tally, leaderboard
     from podium.analysis.leaderboard.board_file import read
@@ -125,6 +160,10 @@ def _build_board(
         tally = old if tally is None else old + tally
     assert tally is not None
     tally = tally.without_experts(without) if without else tally
+    if pair_floor is not None:
+        from podium.analysis.leaderboard.pair_weights import weight_pairs
+
+        tally = weight_pairs(tally, pair_floor)
     reference = given.get("reference")
     if reference is not None and tally.items.code_of(reference) is None:  # command-line ids are text
         given["reference"] = {str(i): i for i in tally.items}.get(str(reference), reference)

@@ -24,6 +24,7 @@ from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
+from podium.data.vote_table import VoteTable, concat_vote_tables
 from podium.kernels.dispatch import F8, I4
 from podium.storage.files import Source
 
@@ -35,7 +36,8 @@ class Content:
     """The content of files: preferences, labels and features, each optional.
 
     `part` numbers the file (0, 1, ...) of each query, where files are the parts of a data set; `seconds` maps
-    experts to the duration of each of their judgements, where a table has such a column.
+    experts to the duration of each of their judgements, where a table has such a column; `votes` are the votes
+    one by one with their attributes, where attributes were asked for.
     """
 
     preferences: Preferences | None = None
@@ -44,6 +46,7 @@ class Content:
     part: I4 | None = None
     name: str = ""
     seconds: Mapping[Id, F8] | None = None
+    votes: VoteTable | None = None
 
     @property
     def parts(self) -> frozenset[str]:
@@ -193,11 +196,13 @@ def merge_contents(contents: Sequence[Content]) -> Content:
     preferences = [c.preferences for c in contents if c.preferences is not None]
     labels = [c.labels for c in contents if c.labels is not None]
     features = [c.features for c in contents if c.features is not None]
+    votes = [c.votes for c in contents if c.votes is not None]
     return Content(
         Preferences.concat(preferences) if preferences else None,
         _merge_labels(labels) if labels else None,
         _merge_features(features) if features else None,
         seconds=_merge_seconds([c.seconds for c in contents if c.seconds is not None]),
+        votes=concat_vote_tables(votes) if votes else None,
     )
 
 

@@ -2,6 +2,11 @@
 
 from podium.analysis.leaderboard.board_file import load, save
 from podium.analysis.leaderboard.checks import LeaderboardCheck
+from podium.analysis.leaderboard.contextual_board import (
+    ContextualLeaderboard,
+    CovariateEffect,
+    contextual_leaderboard,
+)
 from podium.analysis.leaderboard.interval_scheme import IntervalScheme
 from podium.analysis.leaderboard.judges import Agreement, compute_agreement
 from podium.analysis.leaderboard.query_leaderboards import leaderboards_by_query
@@ -12,18 +17,24 @@ from podium.analysis.leaderboard.result import (
     Standing,
     leaderboard,
 )
+from podium.analysis.leaderboard.slices import SliceBoards, SliceStanding
 from podium.analysis.leaderboard.tally import Tally
 
 __all__ = [
     "Agreement",
+    "ContextualLeaderboard",
+    "CovariateEffect",
     "IntervalScheme",
     "Leaderboard",
     "LeaderboardCheck",
     "LeaderboardSettings",
     "Proposal",
+    "SliceBoards",
+    "SliceStanding",
     "Standing",
     "Tally",
     "compute_agreement",
+    "contextual_leaderboard",
     "leaderboard",
     "leaderboards_by_query",
     "load",

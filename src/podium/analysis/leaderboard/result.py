@@ -197,7 +197,7 @@ def leaderboard(
     Queries are pooled: an item is the same in all of them. A warning is issued if groups of items were never
     compared; `leaderboards_by_query` builds one per query. `start` maps items to approximate natural scores.
     """
-    how = _resolve_settings(settings, changes)
+    how = resolve_settings(settings, changes)
     if isinstance(votes, Preferences):
         check_items(votes)
     tally, silent = (
@@ -222,7 +222,7 @@ def leaderboard(
     )  # fmt: skip
     matrix, draws = _estimate_uncertainty(tally, e, sampling, how)
     p = u.pairwise_p(e.scores, matrix, sampling.degrees)
-    rows = _build_standings(tally, e, matrix, draws, p, sampling.degrees, how)
+    rows = build_standings(tally, e, matrix, draws, p, sampling.degrees, how)
     tied_groups = [tuple(tally.items[i] for i in g) for g in u.find_tied_groups(e.order, p, how.level)]
     checks = run_checks(tally, e, judges, silent)
     _warn_of_groups(checks)
@@ -237,7 +237,7 @@ def _warn_of_groups(checks: tuple[LeaderboardCheck, ...]) -> None:
             warnings.warn(check.text, PodiumWarning, stacklevel=3)
 
 
-def _resolve_settings(settings: LeaderboardSettings | None, changes: dict[str, Any]) -> LeaderboardSettings:
+def resolve_settings(settings: LeaderboardSettings | None, changes: dict[str, Any]) -> LeaderboardSettings:
     known = [f.name for f in fields(LeaderboardSettings)]
     for name in changes:
         if name not in known:
@@ -283,7 +283,7 @@ def _find_item_code(tally: Tally, item: Id) -> int:
     return code
 
 
-def _build_standings(
+def build_standings(
     tally: Tally, e: u.Estimate, matrix: F8, draws: F8, p: F8, degrees: F8, how: LeaderboardSettings
 ) -> tuple[Standing, ...]:
     errors = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
