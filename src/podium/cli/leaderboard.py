@@ -13,6 +13,7 @@ from podium.cli.input import Input, with_input
 from podium.cli.output import (
     Output,
     echo_if_tty,
+    echo_note,
     echo_warning,
     print_json,
     print_table,
@@ -57,6 +58,11 @@ MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
     help="Weigh each vote by 1 / max(votes of its pair, N), so that frequent pairs do not dominate; 50 is usual.",
 )
 @click.option(
+    "--anytime",
+    is_flag=True,
+    help="Claims that hold at every look, however the comparisons are chosen: who may be the best, and ranks.",
+)
+@click.option(
     "--by",
     type=click.Choice(["query"]),
     help="One leaderboard per query, for queries with separate items.",
@@ -75,6 +81,7 @@ def verb(
     control: str | None,
     slice_: str | None,
     pair_floor: float | None,
+    anytime: bool,
     by: str | None,
     load: str | None,
     save: str | None,
@@ -91,6 +98,7 @@ def verb(
     podium leaderboard votes.jsonl --top 10 --next 5             and what to compare next
     podium leaderboard arguments.csv --by query                  each topic has its own items
     podium leaderboard votes.csv --control length,markdown --slice category
+    podium leaderboard votes.csv --anytime                       claims that hold at every look
     podium leaderboard monday.csv --save board.podium
     podium leaderboard tuesday.csv --load board.podium --save board.podium --overwrite
     """
@@ -98,9 +106,19 @@ def verb(
     given = {name: value for name, value in settings.items() if value is not None}
     given |= _parse_anchor(anchor) | ({} if output.top is None else {"top": output.top})
     if control is not None or slice_ is not None:
-        _refuse_beside("--control and --slice", without=without, next=next_, by=by, load=load, save=save)
+        refused = {
+            "without": without,
+            "next": next_,
+            "by": by,
+            "load": load,
+            "save": save,
+            "anytime": anytime,
+        }
+        _refuse_beside("--control and --slice", **refused)
         show_contextual_board(source, split_names(control), slice_, pair_floor, given, output)
         return
+    if anytime:
+        _refuse_beside("--anytime", **{"by": by, "pair-floor": pair_floor, "next": next_})
     if by is not None:
         _refuse_with_by(plot=output.plot, load=load, save=save, anchor=given.get("reference"))
         boards = _build_boards_by_query(source.preferences, without, given)
@@ -117,7 +135,10 @@ def verb(
         from podium.analysis.leaderboard.chart import plot_leaderboard
 
         plot_leaderboard(board, output.plot, top=output.top)
-    _print_board(board, output.top, next_, output.json)
+    if anytime:
+        _print_anytime_board(board, output.top, output.json)
+    else:
+        _print_board(board, output.top, next_, output.json)
 
 
 def _parse_anchor(given: str | None) -> dict[str, Any]:
@@ -265,6 +286,23 @@ def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: 
     if proposals:
         print_table(ASKED, proposals, left=2)
     click.echo(f"{why}.")
+
+
+def _print_anytime_board(plain: Leaderboard, top: int | None, json_: bool) -> None:
+    from podium.analysis.leaderboard import anytime_leaderboard
+
+    board = anytime_leaderboard(plain)
+    if json_:
+        document = board.to_dict()
+        print_json(document | {"rows": document["rows"][:top]})
+        return
+    digits = 3 if plain.settings.scale == "natural" else 0 if sys.stdout.isatty() else 2
+    grid = board.grid(digits=digits, top=top)
+    title = f"{len(board.rows):,} items, {board.votes:,.10g} votes"
+    print_table(grid.head, grid.rows, title=title, left=grid.left)
+    echo_note(f"{board.conclusion}.")
+    if board.warning:
+        echo_warning(board.warning)
 
 
 def _print_checks(board: Leaderboard) -> None:

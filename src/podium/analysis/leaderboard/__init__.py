@@ -1,7 +1,14 @@
 """Leaderboards from votes, with confidence intervals, checks, and the next comparisons to request."""
 
+from podium.analysis.leaderboard.anytime_board import (
+    AnytimeLeaderboard,
+    AnytimeStanding,
+    PairSequence,
+    anytime_leaderboard,
+)
 from podium.analysis.leaderboard.board_file import load, save
 from podium.analysis.leaderboard.checks import LeaderboardCheck
+from podium.analysis.leaderboard.confidence_sequences import PairEvidence
 from podium.analysis.leaderboard.contextual_board import (
     ContextualLeaderboard,
     CovariateEffect,
@@ -22,17 +29,22 @@ from podium.analysis.leaderboard.tally import Tally
 
 __all__ = [
     "Agreement",
+    "AnytimeLeaderboard",
+    "AnytimeStanding",
     "ContextualLeaderboard",
     "CovariateEffect",
     "IntervalScheme",
     "Leaderboard",
     "LeaderboardCheck",
     "LeaderboardSettings",
+    "PairEvidence",
+    "PairSequence",
     "Proposal",
     "SliceBoards",
     "SliceStanding",
     "Standing",
     "Tally",
+    "anytime_leaderboard",
     "compute_agreement",
     "contextual_leaderboard",
     "leaderboard",
