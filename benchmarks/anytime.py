@@ -137,8 +137,9 @@ def run_votes(repeats: int) -> None:
             stops.append(min(ends))
             mistakes += ends[1] < ends[0]
         at = {f"q{q}": int(np.quantile(stops, q / 100)) for q in (50, 90)}
-        show(section="votes", chance=chance, mean=round(float(np.mean(stops))), **at, mistakes=mistakes / repeats,
-             fixed80=fixed, fixed90=fixed_design(chance, 0.9), ratio=round(float(np.mean(stops)) / fixed, 3))  # fmt: skip
+        mean = float(np.mean(stops))
+        show(section="votes", chance=chance, mean=round(mean), **at, mistakes=mistakes / repeats, fixed80=fixed,
+             fixed90=fixed_design(chance, 0.9), ratio=round(mean / fixed, 3))  # fmt: skip
     run_five(max(repeats // 10, 20))
 
 
@@ -146,14 +147,11 @@ def run_five(repeats: int) -> None:
     """The first of five items beats each other one with 0.55."""
     random = np.random.default_rng(22)
     z = float(normal_quantile(1 - 0.05 / 4))
-    per_pair = 500
-    while (
-        np.mean(
-            (random.binomial(per_pair, 0.55, (2000, 4)) - per_pair / 2 >= z * math.sqrt(per_pair) / 2).all(1)
-        )
-        < 0.8
-    ):
+    per_pair, power = 500, 0.0
+    while power < 0.8:
         per_pair += 10
+        gained = random.binomial(per_pair, 0.55, (2000, 4)) - per_pair / 2
+        power = float((gained >= z * math.sqrt(per_pair) / 2).all(axis=1).mean())
     for rule in ("random", "adaptive"):
         stops, mistakes = [], 0
         for _ in range(repeats):

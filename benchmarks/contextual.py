@@ -11,9 +11,9 @@ Protocol, fixed before the first run.
   share of 95 % intervals of each effect that hold the truth, and of those of the scores (less the mean of all items).
   Each must lie within 94 to 96 % (at 1,000 repeats an exact interval leaves 94 to 96 in 15 % of the cases: one standard
   error is 0.7 points for an effect; the mean over the three effects is more precise).
-  Rows: 3,000 votes; 500 votes; 3,000 votes where pairs are shown with frequencies 1 to 20 and `pair_floor=50`; 40 judges
-  with normal opinions of their own about the items (sd 0.5), 3,000 votes, intervals over experts. With judges the truth
-  is what a fit to 400,000 votes by as many judges gives.
+  Rows: 3,000 votes; 500 votes; 3,000 votes where pairs are shown with frequencies 1 to 20 and `pair_floor=50`; 40
+  judges with normal opinions of their own about the items (sd 0.5), 3,000 votes, intervals over experts. With judges
+  the truth is what a fit to 400,000 votes by as many judges gives.
 - speed: a million votes among 100 items with 5 covariates, from arrays of integer codes: seconds of processor time and
   of wall-clock time for the whole board (the plain board included), best of three. It must be below 2 s.
 """

@@ -370,3 +370,29 @@ def test_pair_floor_without_covariates(styled):
     weighted = json.loads(run(styled, "--pair-floor", 50, "--json").stdout)
     assert weighted["votes"] == pytest.approx(900)
     assert weighted["scheme"]["vote_weights"] == "importance"
+
+
+def test_anytime(arena, tmp_path):
+    done = run(arena, "--anytime", "--over", "votes")
+    assert done.exit_code == 0, done.stderr
+    header, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert header[3:6] == ["ranks", "may lead", "e against"]
+    assert (rows[0][1], rows[0][4], rows[3][4]) == ("model-0", "yes", "no")
+    assert "model-0 and model-1 may be the best at 95%; about " in done.stderr
+    document = json.loads(run(arena, "--anytime", "--json").stdout)
+    assert document["leader"] is None
+    assert document["contenders"] == ["model-0", "model-1"]
+    assert 10 < document["votes_needed"]["model-1"] < 500
+    sure = json.loads(run(arena, arena, arena, "--anytime", "--json").stdout)
+    assert sure["conclusion"] == "model-0 is the best at 95%, at every look"
+    saved = tmp_path / "board.podium"
+    assert run(arena, "--anytime", "--save", saved).exit_code == 0
+    again = json.loads(run("--load", saved, "--anytime", "--json").stdout)
+    assert (again["contenders"], again["votes_needed"]) == (document["contenders"], document["votes_needed"])
+    refused = run(arena, "--anytime", "--by", "query")
+    assert refused.exit_code == 2
+    assert "--by does not work with --anytime" in refused.stderr
+
+
+def test_the_plain_board_holds_for_one_look(arena):
+    assert "hold for one look" in json.loads(run(arena, "--json").stdout)["looks"]

@@ -310,7 +310,7 @@ def _print_checks(board: Leaderboard) -> None:
     decided = board.settings.over == "auto" and board.scheme.over != "votes"
     words = board.scheme.text + (" (--over votes treats votes as independent)" if decided else "")
     if sys.stdout.isatty():
-        click.echo(f"{words[:1].upper()}{words[1:]}.\n")
+        click.echo(f"{words[:1].upper()}{words[1:]}.\n{board.looks[:1].upper()}{board.looks[1:]}.\n")
         for check in board.checks:
             click.echo(f"{MARKS[check.verdict]:>5}  {check.name}: {check.text}")
         return

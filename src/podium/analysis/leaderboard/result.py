@@ -34,6 +34,10 @@ from podium.kernels.dispatch import F8
 
 __all__ = ["Leaderboard", "LeaderboardSettings", "Proposal", "Standing", "leaderboard"]
 
+ONE_LOOK = (
+    "intervals and ranks hold for one look at the votes; whoever looks again after every batch and stops at the first "
+    "clear order errs more often (--anytime holds at every look)"
+)
 # Estimates beyond this multiple of the given votes are not reported: the difference is too uncertain.
 FORESEEABLE = 100
 
@@ -94,7 +98,7 @@ class Leaderboard(Result[Standing]):
     agreement: Agreement | None = field(default=None, repr=False)
 
     key, shown = "item", 15
-    facts = ("settings", "votes", "scheme", "rows", "groups", "verdict", "checks")
+    facts = ("settings", "votes", "scheme", "looks", "rows", "groups", "verdict", "checks")
     chart = draw_leaderboard
     verdict = RenamedAttribute("checks_summary")
     warned = RenamedAttribute("warning_names")
@@ -103,6 +107,11 @@ class Leaderboard(Result[Standing]):
     def votes(self) -> float:
         """Number of votes, or their total weight."""
         return self.tally.votes
+
+    @property
+    def looks(self) -> str:
+        """What repeated looks do to the intervals."""
+        return ONE_LOOK
 
     @property
     def checks_summary(self) -> str:
@@ -140,7 +149,8 @@ class Leaderboard(Result[Standing]):
 
     def blocks(self) -> tuple[ViewBlock, ...]:
         """The standings, the checks, and the sampling unit of the errors."""
-        return self.grid(), f"Verdict: {self.checks_summary}; {self.scheme.text}."
+        verdict = f"Verdict: {self.checks_summary}; {self.scheme.text}."
+        return self.grid(), verdict, f"{ONE_LOOK[:1].upper()}{ONE_LOOK[1:]}."
 
     def _compute_facts(self) -> dict[str, Any]:
         return {"verdict": self.checks_summary}
