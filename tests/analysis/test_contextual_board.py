@@ -173,7 +173,7 @@ def test_covariates_that_cannot_be_fitted(control, message):
 @pytest.mark.parametrize(
     "settings",
     [{"model": "thurstone", "scale": "natural"}, {"ties": "davidson"}, {"sides": "fit"}, {"ridge": 0.0},
-     {"bootstrap": 20}, {"judges": "discounted"}, {"pair_floor": 0.5}, {"standardize": "log"}],
+     {"judges": "discounted"}, {"pair_floor": 0.5}, {"standardize": "log"}],
 )  # fmt: skip
 def test_settings_that_covariates_exclude(settings):
     table, _ = make_votes(votes=200)
@@ -221,3 +221,28 @@ def test_divided_votes_count_as_two():
     votes = VoteTable.from_columns(["a", "b", "a"], ["b", "a", "b"], [0.75, 0.5, 0.0])
     tally = Tally.from_preferences(votes.to_preferences())
     assert (tally.won.sum(), tally.lost.sum(), tally.tied.sum()) == (0.75, 1.25, 1.0)
+
+
+@pytest.mark.parametrize("over", ["votes", "experts"])
+def test_bootstrap_errors_are_near_those_of_the_sandwich(over):
+    table, _ = make_votes(votes=2000, judges=60)
+    plain, resampled = (
+        contextual_leaderboard(table, ["length", "markdown"], over=over, bootstrap=rounds, seed=1)
+        for rounds in (0, 400)
+    )
+    for one, two in zip(plain.effects, resampled.effects, strict=True):
+        assert one.points == two.points
+        assert two.error == pytest.approx(one.error, rel=0.2)
+    for row in plain:
+        assert resampled[row.item].error == pytest.approx(row.error, rel=0.2)
+    again = contextual_leaderboard(table, ["length", "markdown"], over=over, bootstrap=400, seed=1)
+    assert [r.low for r in again] == [r.low for r in resampled]
+
+
+def test_bootstrap_of_weights():
+    table, _ = make_votes(votes=1500)
+    board, weighted = (
+        contextual_leaderboard(table, ["length"], bootstrap=300, pair_floor=f) for f in (None, 1000)
+    )
+    # all pairs are below the floor: equal weights, as importance or as counts
+    assert weighted.effects[0].error == pytest.approx(board.effects[0].error, rel=0.15)

@@ -348,7 +348,7 @@ def test_control_as_json_and_by_month(styled):
         (("--control", "lenght"), "there is no column 'lenght'"),
         (("--control", "length", "--save", "x.podium"), "--save does not work with --control and --slice"),
         (("--pair-floor", "50", "--save", "x.podium"), "--save does not work with --pair-floor"),
-        (("--control", "length", "--bootstrap", "20"), "bootstrap is 20"),
+        (("--control", "length", "--sides", "fit"), "sides is fit; control order instead"),
         (("--slice", "length"), "has a value for each side of a vote"),
     ],
 )

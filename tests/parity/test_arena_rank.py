@@ -38,9 +38,9 @@ def test_ratings_effects_and_intervals(votes, case):
         over="votes",
     )
     rows = [board[item] for item in case["competitors"]]
-    np.testing.assert_allclose([r.score for r in rows], case["ratings"], atol=0.02)
-    np.testing.assert_allclose([e.coefficient for e in board.effects], case["coeffs"], atol=2e-5)
+    np.testing.assert_allclose([r.score for r in rows], case["ratings"], atol=1e-4)
+    np.testing.assert_allclose([e.coefficient for e in board.effects], case["coeffs"], atol=1e-6)
     # its Hessian leaves the ridge out and adds 1e-5 to the diagonal, so a larger ridge changes its errors
-    slack = 0.05 if case["reg"] < 1e-3 else 0.5
+    slack = 0.02 if case["reg"] < 1e-3 else 0.1
     np.testing.assert_allclose([r.low for r in rows], case["lower"], atol=slack)
     np.testing.assert_allclose([r.high for r in rows], case["upper"], atol=slack)

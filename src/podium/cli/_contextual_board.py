@@ -62,7 +62,7 @@ def _print_board(board: ContextualLeaderboard, top: int | None) -> None:
     title = f"{len(board.rows):,} items, {board.votes:,.10g} votes"
     if board.control:
         title += f", with {', '.join(board.control)} held equal"
-    print_grid(dataclasses.replace(grid, title=title))
+    print_grid(dataclasses.replace(grid, title=title), wide=("plain score", "votes"), room=100)
     for effect in board.effects:
         echo_note(effect.sentence)
     if board.slices is not None:

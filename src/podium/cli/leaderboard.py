@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from podium.cli.output import (
     echo_if_tty,
     echo_note,
     echo_warning,
+    print_grid,
     print_json,
     print_table,
     with_output,
@@ -299,7 +301,7 @@ def _print_anytime_board(plain: Leaderboard, top: int | None, json_: bool) -> No
     digits = 3 if plain.settings.scale == "natural" else 0 if sys.stdout.isatty() else 2
     grid = board.grid(digits=digits, top=top)
     title = f"{len(board.rows):,} items, {board.votes:,.10g} votes"
-    print_table(grid.head, grid.rows, title=title, left=grid.left)
+    print_grid(replace(grid, title=title), wide=("wins over first", grid.head[7]), room=100)
     echo_note(f"{board.conclusion}.")
     if board.warning:
         echo_warning(board.warning)

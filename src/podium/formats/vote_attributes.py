@@ -136,7 +136,10 @@ def _split_sides(column: str) -> list[tuple[str, int]]:
 def _flatten_objects(table: FileTable) -> Columns:
     """The keys of nested objects as columns `name.key`; an object of numbers below them counts as their sum."""
     found: dict[str, list[Any]] = {}
+    first = getattr(table.columns, "first", {})  # of JSON, whose long texts are not decoded for this
     for name in table.columns:
+        if name in first and not isinstance(first[name], dict):
+            continue
         cells = table.columns[name]
         if not len(cells) or not isinstance(cells[0], dict):
             continue

@@ -6,11 +6,12 @@ over them are dense.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8, I8, count_threads
 from podium.kernels.distributions import logistic
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ContextualVotes",
     "add_up_by_cluster",
     "add_up_gradients",
+    "bootstrap_contextual",
     "compute_logits",
     "compute_products",
     "fit_contextual",
@@ -26,6 +28,8 @@ __all__ = [
 STEPS = 100  # of Newton's method, far more than it needs
 TOLERANCE = 1e-9  # of the gradient, relative to the votes
 HALVINGS = 30
+CLOSE = 0.005  # standard errors: a bootstrap round ends with a smaller step
+ROUND_STEPS = 12  # of a round with the Hessian of all votes, before it is fitted with its own
 
 
 class ContextualVotes(NamedTuple):
@@ -138,3 +142,46 @@ def _evaluate(votes: ContextualVotes, penalty: F8, unknowns: F8, offset: F8) -> 
     logits = compute_logits(votes, unknowns[: votes.size], unknowns[votes.size :]) + offset
     losses = np.logaddexp(0.0, logits) - votes.outcome * logits
     return float(votes.weight @ losses + 0.5 * penalty @ unknowns**2), logits
+
+
+def bootstrap_contextual(
+    votes: ContextualVotes,
+    fit: ContextualFit,
+    rounds: int,
+    *,
+    l2: float,
+    ridge: float,
+    seed: int = 0,
+    cluster: I8 | None = None,
+    as_counts: bool = True,
+) -> F8:
+    """Scores and effects fitted to resamples, one row per round.
+
+    Votes are resampled, or whole clusters of them. A weight is a number of votes (`as_counts`) or multiplies one.
+    """
+    inverse = np.linalg.inv(fit.hessian)
+    penalty = np.concatenate((np.full(votes.size, l2), np.full(len(fit.effects), ridge)))
+    start, errors = np.concatenate((fit.scores, fit.effects)), np.sqrt(inverse.diagonal())
+
+    def run_round(source: np.random.SeedSequence) -> F8:
+        random = np.random.default_rng(source)
+        if cluster is not None:
+            count = int(cluster.max()) + 1
+            weight = votes.weight * np.bincount(random.integers(0, count, count), minlength=count)[cluster]
+        elif as_counts:
+            weight = random.poisson(votes.weight).astype(np.float64)
+        else:
+            weight = votes.weight * random.poisson(1.0, len(votes.weight))
+        unknowns, residuals = start.copy(), fit.residuals
+        for _ in range(ROUND_STEPS):
+            step = inverse @ (add_up_gradients(votes, weight * residuals) - penalty * unknowns)
+            unknowns += step
+            if (np.abs(step) <= CLOSE * errors).all():
+                return unknowns
+            logits = compute_logits(votes, unknowns[: votes.size], unknowns[votes.size :])
+            residuals = votes.outcome - logistic(logits)
+        again = fit_contextual(votes._replace(weight=weight), l2=l2, ridge=ridge, start=fit.scores)
+        return np.concatenate((again.scores, again.effects))
+
+    with ThreadPoolExecutor(count_threads()) as pool:
+        return np.stack(list(pool.map(run_round, np.random.SeedSequence(seed).spawn(rounds))))

@@ -28,8 +28,8 @@ from podium.core.tables import Grid
 from podium.core.text import join_names
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import F8
 from podium.kernels.distributions import logistic
+from podium.kernels.grouping import sum_by_group
 
 __all__ = ["AnytimeLeaderboard", "AnytimeStanding", "PairSequence", "anytime_leaderboard", "collect_evidence"]
 
@@ -249,8 +249,8 @@ def collect_evidence(tally: Tally) -> PairEvidence:
         )
     size = len(tally.items)
     place, turned = tally.first * size + tally.second, tally.second * size + tally.first
-    won: F8 = np.bincount(place, tally.won, size * size) + np.bincount(turned, tally.lost, size * size)
-    tied: F8 = np.bincount(place, tally.tied, size * size) + np.bincount(turned, tally.tied, size * size)
+    won = sum_by_group(place, tally.won, size * size) + sum_by_group(turned, tally.lost, size * size)
+    tied = sum_by_group(place, tally.tied, size * size) + sum_by_group(turned, tally.tied, size * size)
     return PairEvidence.from_counts(won.reshape(size, size), tied.reshape(size, size))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,10 +46,11 @@ from podium.kernels.contextual_contests import (
     ContextualFit,
     ContextualVotes,
     add_up_by_cluster,
+    bootstrap_contextual,
     compute_products,
     fit_contextual,
 )
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.distributions import normal_cdf, student_cdf
 
 __all__ = ["ContextualLeaderboard", "CovariateEffect", "contextual_leaderboard"]
@@ -208,7 +209,20 @@ def contextual_leaderboard(
     if cluster is not None:
         cluster = np.unique(cluster[kept], return_inverse=True)[1]
     meat, degrees = _compute_meat(rows, fit.residuals, square, cluster)
-    board = _build_board(plain, how, fit, columns.covariates, (meat, degrees), tuple(control), pair_floor)
+    inverse = np.asarray(np.linalg.inv(fit.hessian), np.float64)
+    half = inverse.copy()
+    half[: len(played)] -= inverse[: len(played)][plain.estimate.origin].mean(
+        axis=0
+    )  # the level would swamp the rest
+    covariance = half @ meat @ half.T
+    if how.bootstrap:
+        draws = bootstrap_contextual(
+            rows, fit, how.bootstrap, l2=how.l2, ridge=ridge, seed=how.seed, cluster=cluster,
+            as_counts=plain.scheme.vote_weights == "frequency",
+        )  # fmt: skip
+        covariance = _compute_bootstrap_covariance(draws, len(played), plain.estimate.origin, cluster)
+    uncertainty = Uncertainty(covariance, inverse, degrees)
+    board = _build_board(plain, how, fit, columns.covariates, uncertainty, tuple(control), pair_floor)
     if slices is None:
         return board
     whole = WholeBoard(rows, fit, meat, played, plain.estimate.origin, kept, square, cluster)
@@ -223,7 +237,6 @@ def _check_settings(how: LeaderboardSettings, ridge: float) -> None:
         "model": (how.model != "bradley_terry", "covariates need bradley_terry"),
         "ties": (how.ties not in ("half", "ignore"), "covariates need half or ignore"),
         "errors": (how.errors != "sandwich", "covariates need the sandwich estimator"),
-        "bootstrap": (how.bootstrap > 0, "with covariates, leave it out"),
         "judges": (how.judges != "equal", "with covariates, leave it out"),
         "sides": (how.sides != "ignore", "control order instead"),
     }
@@ -253,21 +266,35 @@ def _compute_meat(rows: ContextualVotes, residuals: F8, square: F8, cluster: I8 
     return gradient.T @ gradient, 1 / np.maximum((share**2).sum(axis=0), 1e-300) - 1
 
 
+def _compute_bootstrap_covariance(draws: F8, size: int, origin: B1, cluster: I8 | None) -> F8:
+    """Covariance of scores and effects between resamples, the scores measured from the mean of the origin."""
+    draws = draws.copy()
+    draws[:, :size] -= draws[:, :size][:, origin].mean(axis=1, keepdims=True)
+    # n clusters drawn with replacement have (n - 1) / n of the true variance
+    clusters = 0 if cluster is None else int(cluster.max()) + 1
+    factor = clusters / (clusters - 1) if clusters > 1 else 1.0
+    return np.asarray(np.atleast_2d(np.cov(draws, rowvar=False)) * factor, np.float64)
+
+
+class Uncertainty(NamedTuple):
+    """Of scores and effects together: their covariance, the inverse Hessian, and degrees of freedom."""
+
+    covariance: F8
+    inverse: F8
+    degrees: F8
+
+
 def _build_board(
     plain: Leaderboard,
     how: LeaderboardSettings,
     fit: ContextualFit,
     covariates: tuple[Covariate, ...],
-    uncertainty: tuple[F8, F8],
+    uncertainty: Uncertainty,
     control: tuple[str, ...],
     pair_floor: float | None,
 ) -> ContextualLeaderboard:
-    meat, degrees = uncertainty
+    covariance, inverse, degrees = uncertainty
     n, e = len(fit.scores), plain.estimate
-    inverse = np.asarray(np.linalg.inv(fit.hessian), np.float64)
-    half = inverse.copy()
-    half[:n] -= inverse[:n][e.origin].mean(axis=0)  # center first: the level would swamp the rest
-    covariance = half @ meat @ half.T
     of = e.origin
     if how.reference is not None:
         of = np.arange(n) == plain.tally.items.code_of(how.reference)
