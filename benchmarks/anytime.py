@@ -1,6 +1,6 @@
 """Do claims at every look hold at every look, and what do they cost?
 
-python benchmarks/anytime.py [error] [votes] [looks] [speed] [--repeats 1000] [--looks 1000]
+python benchmarks/anytime.py [error] [ranks] [votes] [looks] [speed] [--repeats 1000] [--looks 1000]
 
 Protocol, fixed before the first run.
 
@@ -12,6 +12,9 @@ Protocol, fixed before the first run.
   simulations in which, at some look, an item is claimed to be above one that is not worse, or (`leader`) all best items
   are excluded from the contenders. Both must be at most 5 %. With equal items the best item is any of them: excluding
   one of two equal best items is no false claim, as the other remains.
+- ranks: the same truths and rules for ranks by the model: Bradley-Terry scores (ridge 0.001, a Newton step or more per
+  look from the last ones) with Fisher errors, differences beyond `mixture_critical_value`, Bonferroni over the pairs.
+  Counted is the share of simulations in which an item is, at some look, claimed to be above one that is not worse.
 - votes: two items, the better one wins with probability 0.55 (also 0.57, 0.6, 0.7). Votes until the better one is the
   only contender, a look after every vote; mean, median and 90 % quantile, share of simulations that name the worse one.
   The fixed design is the two-sided z-test at 5 % with power 80 % and 90 %. The mean must be at most 1.5 times the fixed
@@ -36,12 +39,18 @@ import numpy as np
 
 from podium import Preferences
 from podium.analysis.leaderboard import PairEvidence, leaderboard
-from podium.analysis.leaderboard.confidence_sequences import compute_log_evidence
+from podium.analysis.leaderboard.confidence_sequences import compute_log_evidence, mixture_critical_value
 from podium.kernels.dispatch import F8
 from podium.kernels.distributions import normal_quantile
 
-SECTIONS = ("error", "votes", "looks", "speed")
+SECTIONS = ("error", "ranks", "votes", "looks", "speed")
 ITEMS, STEP, LEVEL = 10, 20, 0.95
+RULES = ("uniform", "contenders", "chase")
+TRUTHS = {
+    "equal": np.zeros(ITEMS),
+    "ladder": -0.03 * np.arange(ITEMS),
+    "two best": np.array([0.0, 0.0] + [-0.5] * (ITEMS - 2)),
+}
 
 
 def show(**row: Any) -> None:
@@ -94,12 +103,42 @@ def measure_error(scores: F8, rule: str, repeats: int, looks: int) -> tuple[floa
     return float(wrong.mean()), float(lost.mean())
 
 
+def measure_rank_error(scores: F8, rule: str, repeats: int, looks: int) -> float:
+    """Share of simulations with a false claim of the model at some look."""
+    random = np.random.default_rng(25)
+    false = scores[:, None] <= scores
+    np.fill_diagonal(false, False)
+    won = np.zeros((repeats, ITEMS, ITEMS))
+    fitted, wrong = np.zeros((repeats, ITEMS)), np.zeros(repeats, bool)
+    run, diagonal = np.arange(repeats)[:, None], np.arange(ITEMS)
+    error = (1 - LEVEL) / (ITEMS * (ITEMS - 1) / 2)
+    for _ in range(looks):
+        a, b = choose_pairs(rule, won, false, random)
+        first = random.random(a.shape) < 1 / (1 + np.exp(scores[b] - scores[a]))
+        np.add.at(won, (run, np.where(first, a, b), np.where(first, b, a)), 1)
+        met = won + won.transpose(0, 2, 1)
+        for _step in range(20):
+            chance = 1 / (1 + np.exp(fitted[:, None, :] - fitted[:, :, None]))
+            gradient = (won - met * chance).sum(axis=2) - 0.001 * fitted
+            hessian = -met * chance * (1 - chance)
+            hessian[:, diagonal, diagonal] = 0.001 - hessian.sum(axis=2)
+            inverse = np.linalg.inv(hessian)
+            step = np.clip((inverse @ gradient[:, :, None])[:, :, 0], -1, 1)
+            fitted += step
+            if np.abs(step).max() < 1e-3:
+                break
+        spread = inverse[:, diagonal, diagonal]
+        variance = spread[:, :, None] + spread[:, None, :] - 2 * inverse
+        variance[:, diagonal, diagonal] = 1.0
+        z = (fitted[:, :, None] - fitted[:, None, :]) / np.sqrt(variance)
+        wrong |= ((z > mixture_critical_value(1 / variance, error)) & false).any(axis=(1, 2))
+    return float(wrong.mean())
+
+
 def run_error(repeats: int, looks: int) -> None:
     """All truths and rules."""
-    ladder = -0.03 * np.arange(ITEMS)
-    two = np.array([0.0, 0.0] + [-0.5] * (ITEMS - 2))
-    for name, scores in (("equal", np.zeros(ITEMS)), ("ladder", ladder), ("two best", two)):
-        for rule in ("uniform", "contenders", "chase"):
+    for name, scores in TRUTHS.items():
+        for rule in RULES:
             pairs, leader = measure_error(scores, rule, repeats, looks)
             show(
                 section="error",
@@ -110,6 +149,14 @@ def run_error(repeats: int, looks: int) -> None:
                 repeats=repeats,
                 looks=looks,
             )
+
+
+def run_ranks(repeats: int, looks: int) -> None:
+    """All truths and rules, by the model."""
+    for name, scores in TRUTHS.items():
+        for rule in RULES:
+            wrong = measure_rank_error(scores, rule, repeats, looks)
+            show(section="ranks", truth=name, rule=rule, ranks=wrong, repeats=repeats, looks=looks)
 
 
 # -- votes -----------------------------------------------------------------------------------------------------------
@@ -226,6 +273,8 @@ def main() -> None:
             parser.error(f"unknown section {section}; accepted: {', '.join(SECTIONS)}")
     if "error" in given.sections:
         run_error(given.repeats, given.looks)
+    if "ranks" in given.sections:
+        run_ranks(given.repeats, given.looks)
     if "votes" in given.sections:
         run_votes(given.repeats)
     if "looks" in given.sections:

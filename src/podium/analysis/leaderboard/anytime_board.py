@@ -1,8 +1,8 @@
 """A leaderboard whose claims hold at every look: which items may be the best, ranks, and win rates of pairs.
 
-The claims use direct votes on each pair and no choice model (see `confidence_sequences.py`); the scores, which
-only order the table, are those of the plain board. All of it follows from the counted votes, so a saved board
-continues where it stopped.
+Which items may be the best, and win rates, follow from direct votes on each pair without a choice model, and hold
+exactly (see `confidence_sequences.py`). Ranks follow from the scores of the plain board and its errors, in large
+samples. All of it is computed from the counted votes, so a saved board continues where it stopped.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import numpy as np
 from podium.analysis.leaderboard.confidence_sequences import (
     PairEvidence,
     bound_win_rate,
+    close_claims,
     compute_log_evidence,
+    mixture_critical_value,
 )
+from podium.analysis.leaderboard.inference import LEAST
 from podium.analysis.leaderboard.result import Leaderboard, leaderboard
 from podium.analysis.leaderboard.tally import Tally
 from podium.core.errors import InputError, ParameterError
@@ -28,10 +31,18 @@ from podium.core.tables import Grid
 from podium.core.text import join_names
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
-from podium.kernels.distributions import logistic
+from podium.kernels.dispatch import B1
+from podium.kernels.distributions import logistic, normal_cdf, student_cdf
 from podium.kernels.grouping import sum_by_group
 
-__all__ = ["AnytimeLeaderboard", "AnytimeStanding", "PairSequence", "anytime_leaderboard", "collect_evidence"]
+__all__ = [
+    "AnytimeLeaderboard",
+    "AnytimeStanding",
+    "PairSequence",
+    "anytime_leaderboard",
+    "collect_evidence",
+    "find_rank_claims",
+]
 
 FORESEEABLE = 100  # estimates beyond this multiple of the given votes are not reported
 EVEN = 0.005  # an expected advantage smaller than this is no basis for an estimate
@@ -39,7 +50,7 @@ EVEN = 0.005  # an expected advantage smaller than this is no basis for an estim
 
 @dataclass(frozen=True)
 class AnytimeStanding:
-    """One item: ranks that hold at every look, and the evidence against its being the best."""
+    """One item: ranks that hold at every look (by the model), and the evidence against its being the best."""
 
     item: Id
     rank: int  # by score
@@ -138,8 +149,8 @@ class AnytimeLeaderboard(Result[AnytimeStanding]):
         if scheme.over == "votes":
             return ""
         return (
-            f"votes within {scheme.over} are correlated ({scheme.text}); claims at every look count each vote as a "
-            "fresh one, and may be too sure"
+            f"votes within {scheme.over} may be correlated ({scheme.text}); ranks allow for it, but who may lead and "
+            "win rates count each vote as a fresh one, and may be too sure"
         )
 
     def compare_pair(self, first: Id, second: Id) -> PairSequence:
@@ -203,10 +214,7 @@ def anytime_leaderboard(
     """
     board = votes if isinstance(votes, Leaderboard) else leaderboard(votes, settings=settings, **changes)
     evidence = collect_evidence(board.tally)
-    claims, contenders = (
-        evidence.find_claims(board.settings.level),
-        evidence.find_contenders(board.settings.level),
-    )
+    claims, contenders = find_rank_claims(board), evidence.find_contenders(board.settings.level)
     order = board.estimate.order
     best, n = int(order[0]), len(evidence)
     half = evidence.tied[:, best] / 2
@@ -233,6 +241,24 @@ def anytime_leaderboard(
             )
         )
     return AnytimeLeaderboard(tuple(rows), board, evidence)
+
+
+def find_rank_claims(board: Leaderboard) -> B1:
+    """Whether the item of the row is above that of the column: differences of scores, at every look together."""
+    scores, matrix, degrees = board.estimate.scores, board.matrix, board.degrees
+    size = len(scores)
+    a, b = np.triu_indices(size, 1)
+    variance = np.maximum(matrix[a, a] + matrix[b, b] - 2 * matrix[a, b], 1e-300)
+    bound = mixture_critical_value(1 / variance, (1 - board.settings.level) / max(len(a), 1))
+    gap = scores[a] - scores[b]
+    z = np.abs(gap) / np.sqrt(variance)
+    tail, fewer = normal_cdf(-z), np.minimum(degrees[a], degrees[b])
+    few = np.flatnonzero(np.isfinite(fewer))
+    tail[few] = np.where(fewer[few] > LEAST, student_cdf(np.maximum(fewer[few], LEAST), -z[few]), 0.5)
+    clear = (tail <= normal_cdf(-bound)) & (z >= bound)
+    claims = np.zeros((size, size), np.bool_)
+    claims[a, b], claims[b, a] = clear & (gap > 0), clear & (gap < 0)
+    return close_claims(claims)
 
 
 def collect_evidence(tally: Tally) -> PairEvidence:

@@ -10,8 +10,11 @@ after every vote and stop at any time.
   half of the same ratio for all votes on b together. If b is the best, all of these are evidence for a falsehood,
   so their mean is an e-value too. Items with an e-value below 1 / (1 - level) *may be the best*; the true best
   item ever leaves them with probability at most 1 - level, however many items there are.
-- A claim that a is above b needs an e-value of n (n - 1) / (1 - level) for n items (Bonferroni over all ordered
-  pairs), so that all claims about ranks hold together. Claims are closed under transitivity.
+- A claim that a is above b from direct votes needs an e-value of n (n - 1) / (1 - level) for n items (Bonferroni
+  over all ordered pairs), so that all claims hold together. Claims are closed under transitivity.
+- Scores of a choice model pool all votes, and separate many items with far fewer. Their differences, divided by
+  their standard errors, are compared with the boundary of a normal mixture (Robbins) instead of a quantile. This
+  holds in large samples and if the model does.
 - The confidence sequence of a win rate contains all rates against which a Beta(1/2, 1/2) mixture has a likelihood
   ratio below 1 / (1 - level); a tie is half a win.
 """
@@ -23,11 +26,18 @@ import numpy as np
 from podium.kernels.dispatch import B1, F8
 from podium.kernels.distributions import log_gamma
 
-__all__ = ["PairEvidence", "bound_win_rate", "close_claims", "compute_log_evidence"]
+__all__ = [
+    "PairEvidence",
+    "bound_win_rate",
+    "close_claims",
+    "compute_log_evidence",
+    "mixture_critical_value",
+]
 
 ADVANTAGES = 0.08 * 1.7 ** np.arange(8)  # log odds of the winner: probabilities 0.52 to 0.96
 WINS = np.log(2 / (1 + np.exp(-ADVANTAGES)))  # log likelihood ratio of a win, against no advantage
 LOSSES = np.log(2 / (1 + np.exp(ADVANTAGES)))
+MIXTURE_INFORMATION = 25.0  # one over the variance of the mixture: 100 direct votes on equal items
 HALVINGS = 60
 
 
@@ -39,6 +49,20 @@ def compute_log_evidence(won: F8, lost: F8) -> F8:
     """
     ratios = np.multiply.outer(won, WINS) + np.multiply.outer(lost, LOSSES)
     return _log_mean(ratios, axis=-1)
+
+
+def mixture_critical_value(information: F8, error: float) -> F8:
+    """Standard errors that a difference exceeds at some look with probability at most `error`, if there is none.
+
+    `information` is one over the variance of the difference. The boundary is that of a normal mixture, narrowest
+    where the information of some thousand direct votes is there.
+
+    >>> np.round(mixture_critical_value(np.array([25.0, 400.0, 1e6]), 0.05), 2).tolist()
+    [3.66, 3.06, 4.07]
+    """
+    ratio = information / MIXTURE_INFORMATION
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.sqrt((1 + 1 / ratio) * (np.log1p(ratio) - 2 * np.log(error))), np.float64)
 
 
 def _log_mean(logs: F8, axis: int) -> F8:
