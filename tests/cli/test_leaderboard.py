@@ -338,7 +338,7 @@ def test_control_as_json_and_by_month(styled):
     document = json.loads(run(styled, "--control", "length", "--slice", "when:month", "--json").stdout)
     assert document["effects"][0]["change"] == "twice the length"
     assert document["effects"][0]["low"] > 0
-    assert set(document["slices"]["votes"]) == {"2026-01", "2026-02"}
+    assert list(document["slices"]["votes"]) == ["2026-01", "2026-02"]
     assert len(document["rows"]) == len(document["plain"]) == 4
 
 
@@ -346,6 +346,7 @@ def test_control_as_json_and_by_month(styled):
     ("words", "message"),
     [
         (("--control", "lenght"), "there is no column 'lenght'"),
+        (("--control", ""), "--control names no covariate"),
         (("--control", "length", "--save", "x.podium"), "--save does not work with --control and --slice"),
         (("--pair-floor", "50", "--save", "x.podium"), "--save does not work with --pair-floor"),
         (("--control", "length", "--sides", "fit"), "sides is fit; control order instead"),

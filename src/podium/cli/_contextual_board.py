@@ -35,11 +35,15 @@ def show_contextual_board(
     """Read the votes with their attributes, build the board and print it."""
     from podium.analysis.leaderboard import contextual_leaderboard
 
+    if not control and slice_ is None:
+        raise click.UsageError("--control names no covariate; write, for example, --control length,order")
     names = dict.fromkeys((*control, *([] if slice_ is None else [slice_])))
     wanted = dataclasses.replace(source, options=(*source.options, f"attributes={','.join(names)}"))
     votes = wanted.content.votes
     if votes is None:
         raise click.UsageError("--control and --slice need tables of votes (CSV, JSON lines, Parquet)")
+    if "reference" in given:  # command-line ids are text
+        given["reference"] = {str(i): i for i in votes.items}.get(str(given["reference"]), given["reference"])
     with capture_warnings():  # the checks report the same
         board = contextual_leaderboard(
             votes, control, slices=slice_, pair_floor=pair_floor, settings=LeaderboardSettings(**given)

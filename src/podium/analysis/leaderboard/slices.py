@@ -12,6 +12,7 @@ the whole board taken into account, and are Holm-corrected over all items and sl
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,7 +64,7 @@ class SliceStanding:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SliceBoards(Result[SliceStanding]):
-    """The items in each slice: slices with the most votes first, items best first."""
+    """The items in each slice: slices with the most votes first (numbers and dates in order), items best first."""
 
     rows: tuple[SliceStanding, ...]
     column: str
@@ -196,13 +197,14 @@ def build_slice_boards(
 
 
 def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[Slice]:
-    """The slices, those with the most votes first."""
+    """The slices, those with the most votes first; numbers and dates in their order."""
     attribute = table.get_attribute(column)
     if isinstance(attribute, SideColumns):
         raise InputError(
             f"{column!r} has a value for each side of a vote",
             remedy="a slice needs one value per vote; name another column, or use it as a covariate (--control)",
         )
+    is_ordered = not isinstance(attribute, CodedColumn)
     if not isinstance(attribute, CodedColumn):
         numbers, codes = np.unique(attribute, return_inverse=True)
         attribute = CodedColumn(codes, Ids([f"{number:.15g}" for number in numbers]))
@@ -223,6 +225,10 @@ def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[Slice
             f"all votes have the same {column!r}, {slices[0].name!r}",
             remedy="slices need at least two values",
         )
+    if is_ordered:
+        return slices
+    if all(re.match(r"\d{4}(-\d\d)?(-\d\d)?", part.name) for part in slices):
+        return sorted(slices, key=lambda part: part.name)
     return sorted(slices, key=lambda part: -float(part.votes.weight.sum()))
 
 
