@@ -1,6 +1,6 @@
 """Do the intervals of contextual leaderboards hold what they promise, and how long does a large board take?
 
-python benchmarks/contextual.py [coverage] [speed] [--repeats 1000]
+python benchmarks/contextual.py [coverage] [slices] [speed] [--repeats 1000]
 
 Protocol, fixed before the first run.
 
@@ -14,6 +14,10 @@ Protocol, fixed before the first run.
   Rows: 3,000 votes; 500 votes; 3,000 votes where pairs are shown with frequencies 1 to 20 and `pair_floor=50`; 40
   judges with normal opinions of their own about the items (sd 0.5), 3,000 votes, intervals over experts. With judges
   the truth is what a fit to 400,000 votes by as many judges gives.
+- slices: 8 items with scores as above, no covariates; slices of 2,000 and 1,000 votes, of 1,000, 500, 100, 30 and 10,
+  and eight of 400. With equal slices: the share of boards that name an item whose place depends on the slice, at most
+  5 %. With normal deviations by slice and item (sd 0.4): the share of 95 % intervals of slice scores (less the mean of all
+  items) that hold the truth. 300 repeats each, fewer with fewer repeats.
 - speed: a million votes among 100 items with 5 covariates, from arrays of integer codes: seconds of processor time and
   of wall-clock time for the whole board (the plain board included), best of three. It must be below 2 s; the same with
   100 bootstrap rounds, once, below 20 s.
@@ -33,7 +37,7 @@ from podium.data.ids import CodedColumn, Ids
 from podium.data.vote_table import VoteTable
 from podium.kernels.dispatch import F8
 
-SECTIONS = ("coverage", "speed")
+SECTIONS = ("coverage", "slices", "speed")
 ITEMS, CONTROL, EFFECTS = 8, ("length", "markdown", "order"), np.array([1.0, 0.3, 0.1])
 NAMES = Ids([f"m{k}" for k in range(ITEMS)])
 ROWS: dict[str, dict[str, Any]] = {
@@ -111,6 +115,35 @@ def run_coverage(repeats: int) -> None:
         }), flush=True)  # fmt: skip
 
 
+def run_slices(repeats: int) -> None:
+    """Equal slices, and slices with deviations."""
+    random = np.random.default_rng(32)
+    for sizes in ((2000, 1000), (1000, 500, 100, 30, 10), (400,) * 8):
+        part = np.repeat(np.arange(len(sizes)), sizes)
+        named, held = 0, []
+        for repeat in range(2 * min(repeats, 300)):
+            planted = random.normal(size=(len(sizes), ITEMS)) * (0.4 if repeat % 2 else 0.0)
+            scores = random.normal(size=ITEMS) * 0.7 + planted
+            a = random.integers(0, ITEMS, len(part))
+            b = (a + random.integers(1, ITEMS, len(part))) % ITEMS
+            won = random.random(len(part)) < 1 / (1 + np.exp(scores[part, b] - scores[part, a]))
+            votes = VoteTable.from_columns(
+                CodedColumn(a, NAMES), CodedColumn(b, NAMES), won.astype(float), attributes={"slice": part}
+            )
+            boards = contextual_leaderboard(votes, slices="slice", over="votes", scale="natural").slices
+            assert boards is not None
+            truth = scores - scores.mean(axis=1, keepdims=True)
+            if repeat % 2:
+                held += [r.low <= truth[int(r.slice), int(str(r.item)[1:])] <= r.high for r in boards]
+            else:
+                named += bool(boards.dependent_items)
+        row = {"sizes": sizes, "named": round(100 * named / min(repeats, 300), 1)}
+        print(
+            json.dumps({"section": "slices", **row, "scores": round(100 * float(np.mean(held)), 2)}),
+            flush=True,
+        )
+
+
 def run_speed() -> None:
     """A million votes."""
     random = np.random.default_rng(31)
@@ -142,6 +175,8 @@ def main() -> None:
         parser.error(f"unknown section {unknown.pop()}; accepted: {', '.join(SECTIONS)}")
     if "coverage" in given.sections:
         run_coverage(given.repeats)
+    if "slices" in given.sections:
+        run_slices(given.repeats)
     if "speed" in given.sections:
         run_speed()
 

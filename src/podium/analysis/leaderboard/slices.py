@@ -1,9 +1,8 @@
 """Boards of slices of the votes (a category, a language, a month), shrunk toward the board of all votes.
 
-Within a slice the score of an item is its score on the whole board plus a deviation. Deviations are drawn toward
-0 by a normal prior, whose standard deviation is estimated from all slices together (empirical Bayes, Laplace's
-approximation): a slice with ten votes keeps the scores of the whole board, one with many votes gets scores of its
-own. The effects of covariates are those of the whole board.
+Within a slice the score of an item is a score common to all slices plus a deviation (see `slice_shrinkage.py`): a
+slice with ten votes keeps the common scores, one with many votes gets scores of its own, and where slices do not
+differ all keep the scores of the whole board. The effects of covariates are those of the whole board.
 
 Whether a place depends on the slice is tested for each item and slice: is the deviation larger than by chance if
 the slice were like all other votes? p-values come from the sandwich covariance of the gradient, with the fit of
@@ -19,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.analysis.leaderboard import inference as u
+from podium.analysis.leaderboard.slice_shrinkage import SliceVotes, shrink_slices
 from podium.core.errors import InputError
 from podium.core.results import Result, ViewBlock
 from podium.core.settings import LeaderboardSettings
@@ -31,19 +31,16 @@ from podium.kernels.contextual_contests import (
     ContextualVotes,
     add_up_by_cluster,
     add_up_gradients,
-    compute_logits,
     compute_products,
-    fit_contextual,
 )
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.distributions import logistic, normal_cdf, student_cdf
+from podium.kernels.distributions import normal_cdf, student_cdf
 
 __all__ = ["SliceBoards", "SliceStanding", "WholeBoard", "build_slice_boards"]
 
 MOST_SLICES = 200
 FEW = 100  # votes below which a slice is named as small
-ROUNDS = 3  # of estimating the prior and the deviations in turn
-SPREADS = np.geomspace(0.01, 3.0, 80)  # standard deviations of deviations, in log odds
+SMALL_SPREAD = 0.01  # for the test where slices do not differ
 
 
 @dataclass(frozen=True)
@@ -143,7 +140,7 @@ class WholeBoard(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """The votes of a slice with the log odds that the whole board predicts, and their deviations from it."""
+    """The votes of a slice, the log odds that their covariates add, and their deviations from the whole board."""
 
     name: str
     votes: ContextualVotes
@@ -157,21 +154,32 @@ def build_slice_boards(
 ) -> SliceBoards:
     """The boards of all values of an attribute."""
     slices = _split_votes(table, column, whole)
-    deviations, hessians, spread = _fit_deviations(slices)
-    p = _test_deviations(slices, whole, spread)
     n = whole.votes.size
+    fitted = shrink_slices(
+        [SliceVotes(s.votes._replace(covariates=s.votes.covariates[:, :0]), s.offset) for s in slices],
+        whole.fit.scores,
+        how.l2,
+    )
+    spread = 0.0 if fitted is None else fitted.spread
+    p = _test_deviations(slices, whole, spread)
     inverse = np.linalg.inv(whole.fit.hessian)
     half = inverse[:n] - inverse[:n][whole.origin].mean(axis=0)
     whole_covariance = half @ whole.meat @ half.T
     wide = u.critical_value(how.level)
     scores = whole.fit.scores - whole.fit.scores[whole.origin].mean()
     whole_ranks = 1 + (np.round(scores / u.NEAR)[:, None] < np.round(scores / u.NEAR)).sum(axis=1)
+    if fitted is None:
+        by_slice = [(scores, whole_covariance)] * len(slices)
+    else:
+        # correlated votes widen the errors of all slices as they widen those of the whole board
+        model = u.center_covariance(np.asarray(inverse[:n, :n], np.float64), whole.origin)
+        wider = max(1.0, float(np.median(whole_covariance.diagonal() / np.maximum(model.diagonal(), 1e-300))))
+        by_slice = [
+            (own - own[whole.origin].mean(), u.center_covariance(wider * covariance, whole.origin))
+            for own, covariance in zip(fitted.scores, fitted.covariances, strict=True)
+        ]
     rows = []
-    for part, d, hessian, p_values in zip(slices, deviations, hessians, p, strict=True):
-        posterior = np.linalg.inv(hessian + np.eye(n) / spread**2) if spread else np.zeros((n, n))
-        pull = posterior / spread**2 if spread else np.eye(n)
-        covariance = u.center_covariance(pull @ whole_covariance @ pull.T + posterior, whole.origin)
-        own = scores + d - d[whole.origin].mean()
+    for part, (own, covariance), p_values in zip(slices, by_slice, p, strict=True):
         points, whole_points = (x * how.factor + how.origin_score for x in (own, scores))
         error = how.factor * np.sqrt(np.maximum(covariance.diagonal(), 0.0))
         ranks = 1 + (np.round(own / u.NEAR)[:, None] < np.round(own / u.NEAR)).sum(axis=1)
@@ -214,12 +222,12 @@ def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[Slice
             remedy="use a column with fewer values",
         )
     codes, votes = attribute.codes[whole.kept], whole.votes
-    logits = compute_logits(votes, whole.fit.scores, whole.fit.effects)
+    offset = votes.covariates @ whole.fit.effects
     slices = []
     for code, name in enumerate(attribute.ids.tolist()):
         rows = np.flatnonzero(codes == code)
         if len(rows):
-            slices.append(Slice(str(name), votes.select(rows), logits[rows], whole.fit.residuals[rows], rows))
+            slices.append(Slice(str(name), votes.select(rows), offset[rows], whole.fit.residuals[rows], rows))
     if len(slices) < 2:
         raise InputError(
             f"all votes have the same {column!r}, {slices[0].name!r}",
@@ -230,44 +238,6 @@ def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[Slice
     if all(re.match(r"\d{4}(-\d\d)?(-\d\d)?", part.name) for part in slices):
         return sorted(slices, key=lambda part: part.name)
     return sorted(slices, key=lambda part: -float(part.votes.weight.sum()))
-
-
-def _fit_deviations(slices: list[Slice]) -> tuple[list[F8], list[F8], float]:
-    """Deviations by slice, Hessians of their likelihoods, and the standard deviation of their prior."""
-    plain = [part.votes._replace(covariates=part.votes.covariates[:, :0]) for part in slices]
-    n = plain[0].size
-    deviations = [np.zeros(n) for _ in slices]
-    hessians: list[F8] = []
-    spread = 0.0
-    for _ in range(ROUNDS):
-        hessians, targets = [], []
-        for votes, part, d in zip(plain, slices, deviations, strict=True):
-            chance = logistic(part.offset + d[votes.first] - d[votes.second])
-            hessians.append(compute_products(votes, votes.weight * chance * (1 - chance)))
-            # the gradient at deviations of 0 if the log likelihood were quadratic
-            targets.append(
-                hessians[-1] @ d + add_up_gradients(votes, votes.weight * (votes.outcome - chance))
-            )
-        spread = _estimate_spread(hessians, targets)
-        if spread == 0:
-            return [np.zeros(n) for _ in slices], hessians, 0.0
-        deviations = [
-            fit_contextual(votes, l2=spread**-2, ridge=1.0, offset=part.offset).scores
-            for votes, part in zip(plain, slices, strict=True)
-        ]
-    return deviations, hessians, spread
-
-
-def _estimate_spread(hessians: list[F8], targets: list[F8]) -> float:
-    """The standard deviation that makes the votes of all slices most likely; 0 if none is better."""
-    total = np.zeros(len(SPREADS))
-    for hessian, target in zip(hessians, targets, strict=True):
-        values, vectors = np.linalg.eigh(hessian)
-        growth = 1 + SPREADS[:, None] ** 2 * np.maximum(values, 0.0)
-        explained = SPREADS[:, None] ** 2 * (vectors.T @ target) ** 2 / growth
-        total += 0.5 * (explained - np.log(growth)).sum(axis=1)
-    best = int(total.argmax())
-    return float(SPREADS[best]) if total[best] > 0 and best > 0 else 0.0
 
 
 def _test_deviations(slices: list[Slice], whole: WholeBoard, spread: float) -> F8:
@@ -283,7 +253,7 @@ def _test_deviations(slices: list[Slice], whole: WholeBoard, spread: float) -> F
         hessian = compute_products(votes, votes.weight * chance * (1 - chance))[:n]
         # the gradient of the slice less what the fit of the whole board takes from it
         covariance = _compute_gradient_covariance(part, whole, hessian @ inverse, clusters)
-        shrink = np.linalg.inv(hessian[:, :n] + np.eye(n) / (spread or SPREADS[0]) ** 2)
+        shrink = np.linalg.inv(hessian[:, :n] + np.eye(n) / (spread or SMALL_SPREAD) ** 2)
         error = np.sqrt(np.maximum((shrink @ covariance @ shrink.T).diagonal(), 0.0))
         met = np.bincount(np.concatenate((votes.first, votes.second)), minlength=n) > 0
         z = np.divide(np.abs(shrink @ gradient), error, out=np.zeros(n), where=met & (error > 1e-12))
