@@ -21,7 +21,7 @@ Protocol, fixed before the first run.
   design of 80 %. `five`: five items, the first beats each of the others with 0.55 and the others are equal; pairs at
   random, and the first four times as often (adaptive: the item with the best share of wins against a random contender);
   the fixed design asks every pair of the first equally often, with one-sided z-tests at 5 % / 4 each, and the number of
-  votes at which 80 % of 2,000 simulations reject all four.
+  votes at which 80 % of 2,000 simulations reject all four; a fiftieth of the repeats.
 - looks: 10 equal items, 6,000 votes on random pairs, the plain board looked at 60 times (every 100 votes): the share of
   simulations with a separated pair at the last look, and at some look; 200 simulations, fewer with fewer repeats.
 - speed: 129 items, votes at random: milliseconds per vote to add it and to find the contenders, and for all claims.
@@ -187,7 +187,7 @@ def run_votes(repeats: int) -> None:
         mean = float(np.mean(stops))
         show(section="votes", chance=chance, mean=round(mean), **at, mistakes=mistakes / repeats, fixed80=fixed,
              fixed90=fixed_design(chance, 0.9), ratio=round(mean / fixed, 3))  # fmt: skip
-    run_five(max(repeats // 10, 20))
+    run_five(max(repeats // 50, 2))
 
 
 def run_five(repeats: int) -> None:

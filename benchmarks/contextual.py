@@ -16,8 +16,8 @@ Protocol, fixed before the first run.
   the truth is what a fit to 400,000 votes by as many judges gives.
 - slices: 8 items with scores as above, no covariates; slices of 2,000 and 1,000 votes, of 1,000, 500, 100, 30 and 10,
   and eight of 400. With equal slices: the share of boards that name an item whose place depends on the slice, at most
-  5 %. With normal deviations by slice and item (sd 0.4): the share of 95 % intervals of slice scores (less the mean of all
-  items) that hold the truth. 300 repeats each, fewer with fewer repeats.
+  5 %. With normal deviations by slice and item (sd 0.4): the share of 95 % intervals of slice scores (less the mean of
+  all items) that hold the truth. 300 repeats each, fewer with fewer repeats.
 - speed: a million votes among 100 items with 5 covariates, from arrays of integer codes: seconds of processor time and
   of wall-clock time for the whole board (the plain board included), best of three. It must be below 2 s; the same with
   100 bootstrap rounds, once, below 20 s.

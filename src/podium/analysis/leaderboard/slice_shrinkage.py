@@ -65,7 +65,8 @@ def shrink_slices(slices: Sequence[SliceVotes], start: F8, l2: float) -> SliceFi
         if spread == 0:
             return None
         center = _find_center(parts, spread, l2)
-        posteriors = [np.linalg.inv(p.hessian + np.eye(len(start)) / spread**2) for p in parts]
+        shrunk = [np.linalg.inv(p.hessian + np.eye(len(start)) / spread**2) for p in parts]
+        posteriors = [np.asarray(matrix, np.float64) for matrix in shrunk]
         new = [
             center.scores + posterior @ (p.target - p.hessian @ center.scores)
             for posterior, p in zip(posteriors, parts, strict=True)
