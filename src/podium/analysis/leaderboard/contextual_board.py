@@ -221,7 +221,7 @@ def contextual_leaderboard(
             as_counts=plain.scheme.vote_weights == "frequency",
         )  # fmt: skip
         covariance = _compute_bootstrap_covariance(draws, len(played), plain.estimate.origin, cluster)
-    uncertainty = Uncertainty(covariance, inverse, degrees)
+    uncertainty = ContextualUncertainty(covariance, inverse, degrees)
     board = _build_board(plain, how, fit, columns.covariates, uncertainty, tuple(control), pair_floor)
     if slices is None:
         return board
@@ -276,7 +276,7 @@ def _compute_bootstrap_covariance(draws: F8, size: int, origin: B1, cluster: I8 
     return np.asarray(np.atleast_2d(np.cov(draws, rowvar=False)) * factor, np.float64)
 
 
-class Uncertainty(NamedTuple):
+class ContextualUncertainty(NamedTuple):
     """Of scores and effects together: their covariance, the inverse Hessian, and degrees of freedom."""
 
     covariance: F8
@@ -289,7 +289,7 @@ def _build_board(
     how: LeaderboardSettings,
     fit: ContextualFit,
     covariates: tuple[Covariate, ...],
-    uncertainty: Uncertainty,
+    uncertainty: ContextualUncertainty,
     control: tuple[str, ...],
     pair_floor: float | None,
 ) -> ContextualLeaderboard:

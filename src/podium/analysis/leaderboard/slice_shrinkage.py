@@ -41,14 +41,14 @@ class SliceFit(NamedTuple):
     spread: float
 
 
-class Quadratic(NamedTuple):
+class QuadraticLikelihood(NamedTuple):
     """The log likelihood of a slice near its scores: target @ s - s @ hessian @ s / 2."""
 
     hessian: F8
     target: F8
 
 
-class Center(NamedTuple):
+class CommonScores(NamedTuple):
     """The common scores for one spread, their covariance, and the restricted log likelihood."""
 
     scores: F8
@@ -83,15 +83,15 @@ def shrink_slices(slices: Sequence[SliceVotes], start: F8, l2: float) -> SliceFi
     return SliceFit(scores, covariances, spread)
 
 
-def _approximate(part: SliceVotes, scores: F8) -> Quadratic:
+def _approximate(part: SliceVotes, scores: F8) -> QuadraticLikelihood:
     votes = part.votes
     chance = logistic(part.offset + scores[votes.first] - scores[votes.second])
     hessian = compute_products(votes, votes.weight * chance * (1 - chance))
     gradient = add_up_gradients(votes, votes.weight * (votes.outcome - chance))
-    return Quadratic(hessian, hessian @ scores + gradient)
+    return QuadraticLikelihood(hessian, hessian @ scores + gradient)
 
 
-def _find_center(parts: Sequence[Quadratic], spread: float, l2: float) -> Center:
+def _find_center(parts: Sequence[QuadraticLikelihood], spread: float, l2: float) -> CommonScores:
     """The most likely common scores for a spread."""
     n = len(parts[0].target)
     precision, target, value = np.eye(n) * l2, np.zeros(n), 0.0
@@ -104,10 +104,10 @@ def _find_center(parts: Sequence[Quadratic], spread: float, l2: float) -> Center
     covariance = np.asarray(np.linalg.inv(precision), np.float64)
     scores = covariance @ target
     value += 0.5 * float(target @ scores) - 0.5 * float(np.linalg.slogdet(precision)[1])
-    return Center(scores, covariance, value)
+    return CommonScores(scores, covariance, value)
 
 
-def _estimate_spread(parts: Sequence[Quadratic], l2: float) -> float:
+def _estimate_spread(parts: Sequence[QuadraticLikelihood], l2: float) -> float:
     """The spread with the largest restricted likelihood, by golden section of its logarithm; 0 if there is none."""
     low, high = np.log(NARROWEST), np.log(WIDEST)
     ends = [high - GOLDEN * (high - low), low + GOLDEN * (high - low)]

@@ -139,7 +139,7 @@ class WholeBoard(NamedTuple):
     cluster: I8 | None  # per vote, the sampling unit of the errors; None if each vote is one
 
 
-class Slice(NamedTuple):
+class VoteSlice(NamedTuple):
     """The votes of a slice, the log odds that their covariates add, and their deviations from the whole board."""
 
     name: str
@@ -204,7 +204,7 @@ def build_slice_boards(
     return SliceBoards(tuple(rows), column, totals, spread * how.factor, how.level)
 
 
-def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[Slice]:
+def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[VoteSlice]:
     """The slices, those with the most votes first; numbers and dates in their order."""
     attribute = table.get_attribute(column)
     if isinstance(attribute, SideColumns):
@@ -227,7 +227,9 @@ def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[Slice
     for code, name in enumerate(attribute.ids.tolist()):
         rows = np.flatnonzero(codes == code)
         if len(rows):
-            slices.append(Slice(str(name), votes.select(rows), offset[rows], whole.fit.residuals[rows], rows))
+            slices.append(
+                VoteSlice(str(name), votes.select(rows), offset[rows], whole.fit.residuals[rows], rows)
+            )
     if len(slices) < 2:
         raise InputError(
             f"all votes have the same {column!r}, {slices[0].name!r}",
@@ -240,7 +242,7 @@ def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[Slice
     return sorted(slices, key=lambda part: -float(part.votes.weight.sum()))
 
 
-def _test_deviations(slices: list[Slice], whole: WholeBoard, spread: float) -> F8:
+def _test_deviations(slices: list[VoteSlice], whole: WholeBoard, spread: float) -> F8:
     """Corrected p-values by slice and item: is the deviation beyond chance?"""
     n = whole.votes.size
     inverse = np.linalg.inv(whole.fit.hessian)
@@ -262,7 +264,7 @@ def _test_deviations(slices: list[Slice], whole: WholeBoard, spread: float) -> F
     return np.asarray(holm(np.concatenate(tails)).reshape(len(slices), n), np.float64)
 
 
-def _compute_gradient_covariance(part: Slice, whole: WholeBoard, moved: F8, clusters: int) -> F8:
+def _compute_gradient_covariance(part: VoteSlice, whole: WholeBoard, moved: F8, clusters: int) -> F8:
     """Covariance of the gradient of a slice, less `moved` times that of the whole board."""
     n, votes = whole.votes.size, part.votes
     if whole.cluster is None:
