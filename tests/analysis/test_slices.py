@@ -93,3 +93,14 @@ def test_slices_by_a_number_and_over_experts():
     boards = contextual_leaderboard(votes, slices="year", over="votes").slices
     assert set(boards.votes) == {"2025", "2026"}
     assert boards.grid().head == ("item", "all", *boards.votes)
+
+
+def test_scores_of_slices_are_measured_from_the_reference():
+    planted = np.zeros((2, ITEMS))
+    planted[1, 4] = 1.5
+    boards = contextual_leaderboard(
+        make_votes((3000, 3000), planted), slices="topic", reference="m2", anchor=500
+    ).slices
+    assert [(r.score, r.low, r.high) for r in boards if r.item == "m2"] == [
+        pytest.approx((500, 500, 500))
+    ] * 2

@@ -210,22 +210,23 @@ def contextual_leaderboard(
         cluster = np.unique(cluster[kept], return_inverse=True)[1]
     meat, degrees = _compute_meat(rows, fit.residuals, square, cluster)
     inverse = np.asarray(np.linalg.inv(fit.hessian), np.float64)
-    half = inverse.copy()
-    half[: len(played)] -= inverse[: len(played)][plain.estimate.origin].mean(
-        axis=0
-    )  # the level would swamp the rest
+    half, n = inverse.copy(), len(played)
+    half[:n] -= inverse[:n][plain.estimate.origin].mean(axis=0)  # the level would swamp the rest
     covariance = half @ meat @ half.T
     if how.bootstrap:
         draws = bootstrap_contextual(
             rows, fit, how.bootstrap, l2=how.l2, ridge=ridge, seed=how.seed, cluster=cluster,
             as_counts=plain.scheme.vote_weights == "frequency",
         )  # fmt: skip
-        covariance = _compute_bootstrap_covariance(draws, len(played), plain.estimate.origin, cluster)
+        covariance = _compute_bootstrap_covariance(draws, n, plain.estimate.origin, cluster)
     uncertainty = ContextualUncertainty(covariance, inverse, degrees)
     board = _build_board(plain, how, fit, columns.covariates, uncertainty, tuple(control), pair_floor)
     if slices is None:
         return board
-    whole = WholeBoard(rows, fit, meat, played, plain.estimate.origin, kept, square, cluster)
+    origin = plain.estimate.origin
+    if how.reference is not None:
+        origin = np.arange(n) == played.code_of(how.reference)
+    whole = WholeBoard(rows, fit, meat, played, origin, kept, square, cluster)
     return replace(board, slices=build_slice_boards(votes, slices, whole, how))
 
 
