@@ -34,7 +34,7 @@ from podium.kernels.contextual_contests import (
     compute_products,
 )
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.distributions import normal_cdf, student_cdf
+from podium.kernels.distributions import student_cdf
 
 __all__ = ["SliceBoards", "SliceStanding", "WholeBoard", "build_slice_boards"]
 
@@ -257,10 +257,11 @@ def _test_deviations(slices: list[VoteSlice], whole: WholeBoard, spread: float) 
         covariance = _compute_gradient_covariance(part, whole, hessian @ inverse, clusters)
         shrink = np.linalg.inv(hessian[:, :n] + np.eye(n) / (spread or SMALL_SPREAD) ** 2)
         error = np.sqrt(np.maximum((shrink @ covariance @ shrink.T).diagonal(), 0.0))
-        met = np.bincount(np.concatenate((votes.first, votes.second)), minlength=n) > 0
-        z = np.divide(np.abs(shrink @ gradient), error, out=np.zeros(n), where=met & (error > 1e-12))
-        tail = normal_cdf(-z) if not clusters else student_cdf(np.full(n, max(clusters - 1.0, 0.1)), -z)
-        tails.append(np.where(z > 0, 2 * tail, 1.0))
+        met = np.bincount(np.concatenate((votes.first, votes.second)), minlength=n)
+        z = np.divide(np.abs(shrink @ gradient), error, out=np.zeros(n), where=(met > 0) & (error > 1e-12))
+        # the variance is measured from the item's votes in the slice, or from the clusters
+        degrees = np.maximum(np.full(n, clusters) if clusters else met, 2) - 1.0
+        tails.append(np.where(z > 0, 2 * student_cdf(degrees, -z), 1.0))
     return np.asarray(holm(np.concatenate(tails)).reshape(len(slices), n), np.float64)
 
 
