@@ -302,3 +302,98 @@ def test_a_run_with_too_many_documents_is_refused_at_once(tmp_path, monkeypatch)
     done = run(path)
     assert done.exit_code == 2
     assert "5,100 items are too many for one leaderboard" in done.stderr
+
+
+@pytest.fixture
+def styled(tmp_path):
+    random = np.random.default_rng(5)
+    lines = ["model_a,model_b,winner,length_a,length_b,topic,when"]
+    for k in range(900):
+        a, b = random.permutation(4)[:2]
+        one, two = random.integers(20, 900, 2) * np.where(np.array([a, b]) == 3, 2, 1)
+        logit = (b - a) * 0.3 + 1.5 * (one - two) / (one + two)
+        won = "model_a" if random.random() < 1 / (1 + np.exp(-logit)) else "model_b"
+        topic = "rare" if k < 10 else ("code", "chat")[k % 2]
+        lines.append(f"m{a},m{b},{won},{one},{two},{topic},2026-0{1 + k // 450}-11")
+    path = tmp_path / "styled.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_control_and_slice(styled):
+    done = run(styled, "--control", "length,order", "--slice", "topic")
+    assert done.exit_code == 0, done.stderr
+    first, second = done.stdout.split("\n\n")
+    header, *rows = [line.split("\t") for line in first.splitlines()]
+    assert header[4:] == ["ranks", "plain rank", "plain score", "change", "votes"]
+    assert [r[1] for r in rows] == ["m0", "m1", "m2", "m3"]
+    assert float(rows[3][7]) < -20  # the last model is long-winded
+    assert second.splitlines()[0].split("\t") == ["item", "all", "code", "chat", "rare"]
+    assert "twice the length = +" in done.stderr
+    assert "shown first = " in done.stderr
+    assert "rare has 10 votes" in done.stderr
+
+
+def test_control_as_json_and_by_month(styled):
+    document = json.loads(run(styled, "--control", "length", "--slice", "when:month", "--json").stdout)
+    assert document["effects"][0]["change"] == "twice the length"
+    assert document["effects"][0]["low"] > 0
+    assert list(document["slices"]["votes"]) == ["2026-01", "2026-02"]
+    assert len(document["rows"]) == len(document["plain"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--control", "lenght"), "there is no column 'lenght'"),
+        (("--control", ""), "--control names no covariate"),
+        (("--control", "length", "--save", "x.podium"), "--save does not work with --control and --slice"),
+        (("--pair-floor", "50", "--save", "x.podium"), "--save does not work with --pair-floor"),
+        (("--control", "length", "--sides", "fit"), "sides is fit; control order instead"),
+        (("--slice", "length"), "has a value for each side of a vote"),
+    ],
+)
+def test_control_refusals(styled, words, message):
+    done = run(styled, *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_control_needs_a_table(tmp_path):
+    path = tmp_path / "a.run"
+    path.write_text("q Q0 a 1 2.0 x\nq Q0 b 2 1.0 x\n")
+    done = run(path, "--control", "length")
+    assert done.exit_code == 2
+    assert "attributes" in done.stderr
+
+
+def test_pair_floor_without_covariates(styled):
+    weighted = json.loads(run(styled, "--pair-floor", 50, "--json").stdout)
+    assert weighted["votes"] == pytest.approx(900)
+    assert weighted["scheme"]["vote_weights"] == "importance"
+
+
+def test_anytime(arena, tmp_path):
+    done = run(arena, "--anytime", "--over", "votes")
+    assert done.exit_code == 0, done.stderr
+    header, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert header[3:6] == ["ranks", "may lead", "e against"]
+    assert (rows[0][1], rows[0][4], rows[3][4]) == ("model-0", "yes", "no")
+    assert "model-0 and model-1 may be the best at 95%; about " in done.stderr
+    document = json.loads(run(arena, "--anytime", "--json").stdout)
+    assert document["leader"] is None
+    assert document["contenders"] == ["model-0", "model-1"]
+    assert 10 < document["votes_needed"]["model-1"] < 500
+    sure = json.loads(run(arena, arena, arena, "--anytime", "--json").stdout)
+    assert sure["conclusion"] == "model-0 is the best at 95%, at every look"
+    saved = tmp_path / "board.podium"
+    assert run(arena, "--anytime", "--save", saved).exit_code == 0
+    again = json.loads(run("--load", saved, "--anytime", "--json").stdout)
+    assert (again["contenders"], again["votes_needed"]) == (document["contenders"], document["votes_needed"])
+    refused = run(arena, "--anytime", "--by", "query")
+    assert refused.exit_code == 2
+    assert "--by does not work with --anytime" in refused.stderr
+
+
+def test_the_plain_board_holds_for_one_look(arena):
+    assert "hold for one look" in json.loads(run(arena, "--json").stdout)["looks"]

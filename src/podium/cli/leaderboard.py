@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.cli._contextual_board import show_contextual_board, split_names
 from podium.cli._options import add_option, add_options
 from podium.cli.input import Input, with_input
-from podium.cli.output import Output, echo_if_tty, echo_warning, print_json, print_table, with_output
+from podium.cli.output import (
+    Output,
+    echo_if_tty,
+    echo_note,
+    echo_warning,
+    print_grid,
+    print_json,
+    print_table,
+    with_output,
+)
 from podium.core.errors import ParameterError, capture_warnings
 from podium.core.settings import LeaderboardSettings
 
@@ -36,6 +47,24 @@ MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
     "--next", "next_", type=click.IntRange(1), metavar="N", help="The N most informative next comparisons."
 )
 @click.option(
+    "--control",
+    metavar="NAMES",
+    help="Hold covariates of the votes equal, such as length,markdown,order: columns, or pairs of columns such as"
+    " length_a and length_b.",
+)
+@click.option("--slice", "slice_", metavar="COLUMN", help="Also a board for each value of a column.")
+@click.option(
+    "--pair-floor",
+    type=click.FloatRange(1),
+    metavar="N",
+    help="Weigh each vote by 1 / max(votes of its pair, N), so that frequent pairs do not dominate; 50 is usual.",
+)
+@click.option(
+    "--anytime",
+    is_flag=True,
+    help="Claims that hold at every look, however the comparisons are chosen: who may be the best, and ranks.",
+)
+@click.option(
     "--by",
     type=click.Choice(["query"]),
     help="One leaderboard per query, for queries with separate items.",
@@ -51,6 +80,10 @@ def verb(
     anchor: str | None,
     without: tuple[str, ...],
     next_: int | None,
+    control: str | None,
+    slice_: str | None,
+    pair_floor: float | None,
+    anytime: bool,
     by: str | None,
     load: str | None,
     save: str | None,
@@ -66,6 +99,8 @@ def verb(
     podium leaderboard votes.csv --bootstrap 1000 --over experts
     podium leaderboard votes.jsonl --top 10 --next 5             and what to compare next
     podium leaderboard arguments.csv --by query                  each topic has its own items
+    podium leaderboard votes.csv --control length,markdown --slice category
+    podium leaderboard votes.csv --anytime                       claims that hold at every look
     podium leaderboard monday.csv --save board.podium
     podium leaderboard tuesday.csv --load board.podium --save board.podium --overwrite
     """
@@ -78,6 +113,21 @@ def verb(
             given |= {"anchor": float(number)} | ({"reference": item} if equals else {})
         except ValueError:
             raise ParameterError(f"the anchor is {anchor!r}; give a number, or ITEM=NUMBER") from None
+
+    if control is not None or slice_ is not None:
+        refused = {
+            "without": without,
+            "next": next_,
+            "by": by,
+            "load": load,
+            "save": save,
+            "anytime": anytime,
+        }
+        _refuse_beside("--control and --slice", **refused)
+        show_contextual_board(source, split_names(control), slice_, pair_floor, given, output)
+        return
+    if anytime:
+        _refuse_beside("--anytime", **{"by": by, "pair-floor": pair_floor, "next": next_})
     if by is not None:
         single = {"--plot": output.plot, "--load": load, "--save": save}
         for name, value in (single | {"--anchor ITEM=NUMBER": given.get("reference")}).items():
@@ -86,7 +136,9 @@ def verb(
                 raise click.UsageError(f"{what}; leave it out, or leave out --by")
         _show_boards_by_query(source.preferences, without, given, next_, output)
         return
-    board = _build_board(source, load, without, given)
+    if pair_floor is not None:  # saved counts must stay counts, to which votes can be added
+        _refuse_beside("--pair-floor", load=load, save=save)
+    board = _build_board(source, load, without, pair_floor, given)
     if save is not None:
         from podium.analysis.leaderboard import save as save_board
 
@@ -95,11 +147,25 @@ def verb(
         from podium.analysis.leaderboard.chart import plot_leaderboard
 
         plot_leaderboard(board, output.plot, top=output.top)
-    _print_board(board, output.top, next_, output.json)
+    if anytime:
+        _print_anytime_board(board, output.top, output.json)
+    else:
+        _print_board(board, output.top, next_, output.json)
+
+
+def _refuse_beside(options: str, **given: Any) -> None:
+    """Refuse options that do not work beside others."""
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(f"--{name} does not work with {options}; leave it out")
 
 
 def _build_board(
-    source: Input, load: str | None, without: tuple[str, ...], given: dict[str, Any]
+    source: Input,
+    load: str | None,
+    without: tuple[str, ...],
+    pair_floor: float | None,
+    given: dict[str, Any],
 ) -> Leaderboard:
     from podium.analysis.leaderboard import Tally, leaderboard
     from podium.analysis.leaderboard.board_file import read
@@ -115,6 +181,10 @@ def _build_board(
         tally = old if tally is None else old + tally
     assert tally is not None
     tally = tally.without_experts(without) if without else tally
+    if pair_floor is not None:
+        from podium.analysis.leaderboard.pair_weights import weight_pairs
+
+        tally = weight_pairs(tally, pair_floor)
     reference = given.get("reference")
     if reference is not None and tally.items.code_of(reference) is None:  # command-line ids are text
         given["reference"] = {str(i): i for i in tally.items}.get(str(reference), reference)
@@ -189,7 +259,7 @@ def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: 
     decided = board.settings.over == "auto" and board.scheme.over != "votes"
     words = board.scheme.text + (" (--over votes treats votes as independent)" if decided else "")
     if sys.stdout.isatty():
-        click.echo(f"{words[:1].upper()}{words[1:]}.\n")
+        click.echo(f"{words[:1].upper()}{words[1:]}.\n{board.looks[:1].upper()}{board.looks[1:]}.\n")
         for check in board.checks:
             click.echo(f"{MARKS[check.verdict]:>5}  {check.name}: {check.text}")
     else:  # a pipe gets only warnings and automatic choices
@@ -207,6 +277,23 @@ def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: 
     if proposals:
         print_table(ASKED, proposals, left=2)
     click.echo(f"{why}.")
+
+
+def _print_anytime_board(plain: Leaderboard, top: int | None, json_: bool) -> None:
+    from podium.analysis.leaderboard import anytime_leaderboard
+
+    board = anytime_leaderboard(plain)
+    if json_:
+        document = board.to_dict()
+        print_json(document | {"rows": document["rows"][:top]})
+        return
+    digits = 3 if plain.settings.scale == "natural" else 0 if sys.stdout.isatty() else 2
+    grid = board.grid(digits=digits, top=top)
+    title = f"{len(board.rows):,} items, {board.votes:,.10g} votes"
+    print_grid(replace(grid, title=title), wide=("wins over first", grid.head[7]), room=100)
+    echo_note(f"{board.conclusion}.")
+    if board.warning:
+        echo_warning(board.warning)
 
 
 def _build_table(board: Leaderboard, top: int | None) -> Grid:

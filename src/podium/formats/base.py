@@ -24,6 +24,7 @@ from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.lists import Comparisons, Lists
 from podium.data.preferences import Preferences
+from podium.data.vote_table import VoteTable, concat_vote_tables
 from podium.kernels.dispatch import F8, I4
 from podium.storage.files import Source
 
@@ -36,7 +37,8 @@ class Content:
 
     `part` numbers the file (0, 1, ...) of each query, where files are the parts of a data set; `seconds` maps
     experts to the duration of each of their judgements, where a table has such a column. `summary` says what a
-    recipe read, dropped and assumed, one line per recipe.
+    recipe read, dropped and assumed, one line per recipe. `votes` are the votes one by one with their
+    attributes, where attributes were requested.
     """
 
     preferences: Preferences | None = None
@@ -46,6 +48,7 @@ class Content:
     name: str = ""
     seconds: Mapping[Id, F8] | None = None
     summary: str = ""
+    votes: VoteTable | None = None
 
     @property
     def parts(self) -> frozenset[str]:
@@ -200,6 +203,7 @@ def merge_contents(contents: Sequence[Content]) -> Content:
     preferences = [c.preferences for c in contents if c.preferences is not None]
     labels = [c.labels for c in contents if c.labels is not None]
     features = [c.features for c in contents if c.features is not None]
+    votes = [c.votes for c in contents if c.votes is not None]
     merged_labels = labels[0] if labels else None
     if len(labels) > 1:
         grades = np.concatenate([part.grades for part in labels])
@@ -220,6 +224,7 @@ def merge_contents(contents: Sequence[Content]) -> Content:
         merged_features,
         seconds={e: np.concatenate([s[e] for s in seconds if e in s]) for e in experts} if seconds else None,
         summary="\n".join(c.summary for c in contents if c.summary),
+        votes=concat_vote_tables(votes) if votes else None,
     )
 
 

@@ -20,15 +20,18 @@ from podium.data.preferences import Preferences, Unlisted
 from podium.data.vote_outcomes import (
     AnswerCodes,
     PairAnswers,
+    VoteOutcomes,
     WinnerCodes,
     build_votes,
     decode_outcomes,
     parse_winner_codes,
     refuse_sides_as_items,
 )
+from podium.data.vote_table import VoteTable
 from podium.formats.base import Content, Format, merge_contents
 from podium.formats.file_table import FileTable, parse_all_numbers
 from podium.formats.text_lines import parse_number_or_nan
+from podium.formats.vote_attributes import build_vote_table, read_attributes
 from podium.kernels.dispatch import F8
 from podium.storage.files import Source, derive_expert_names, refuse_same_names
 
@@ -49,6 +52,7 @@ class TableFormat(Format):
     `missing` lists the cells that mean "no value" (their rows are skipped); `self_votes="skip"` skips votes
     between an item and itself. `winner_codes` decodes winner cells that are neither ids nor words for a side:
     "1=a,2=b,0=tie" for codes, "1..2" for soft preferences between 1 (the first item) and 2 (the second).
+    `attributes` names what else to read about each vote (a column, or a pair such as length_a and length_b).
     """
 
     holds = frozenset({"lists", "votes", "labels"})
@@ -84,6 +88,7 @@ class TableFormat(Format):
         tie: str | None = None,
         weight: str | None = None,
         seconds: str | None = None,
+        attributes: Sequence[str] | None = None,
     ) -> Content:
         if kind not in _KINDS:
             raise ParameterError(f"kind is {kind!r}; accepted: {', '.join(_KINDS)}")
@@ -104,9 +109,10 @@ class TableFormat(Format):
             if self_votes == "skip" and set(pair) <= roles.keys():
                 one, two = (table.columns[roles[role]] for role in pair)
                 table = table.select_rows(np.flatnonzero([a != b for a, b in zip(one, two, strict=True)]))
-            contents.append(
-                _read_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None)
-            )
+            content = _read_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None)
+            if attributes is not None:
+                content = replace(content, votes=_read_vote_table(table, roles, codes, attributes))
+            contents.append(content)
             if (p := contents[-1].preferences) is not None:
                 read = (*VOTE_ROLES, "seconds") if not p.lists.rows else (*LIST_ROLES, "grade", "seconds")
                 used = {role: column for role, column in roles.items() if role in read}
@@ -173,13 +179,26 @@ def _read_votes(
 ) -> Preferences:
     """Comparisons from a table of votes."""
     weight = table.read_numbers(roles["weight"], "weight") if "weight" in roles else None
-    tie = table.read_marks(roles["tie"]) if "tie" in roles else None
     if "loser" in roles and "winner" in roles:
-        one, two = table.read_ids(roles["winner"], "winner"), table.read_ids(roles["loser"], "loser")
-        refuse_sides_as_items(one, two, (roles["winner"], roles["loser"]), table.source.name)
+        tie = table.read_marks(roles["tie"]) if "tie" in roles else None
+        one, two = _read_winners_and_losers(table, roles)
         return Preferences.from_comparisons(
             query, expert, one, two, tie=tie, weight=weight, origin=table.origin
         )
+    items, outcomes = _read_pairs(table, roles, codes)
+    return build_votes(query, expert, items, outcomes, weight, table.origin)
+
+
+def _read_winners_and_losers(table: FileTable, roles: dict[str, str]) -> tuple[CodedColumn, CodedColumn]:
+    one, two = table.read_ids(roles["winner"], "winner"), table.read_ids(roles["loser"], "loser")
+    refuse_sides_as_items(one, two, (roles["winner"], roles["loser"]), table.source.name)
+    return one, two
+
+
+def _read_pairs(
+    table: FileTable, roles: dict[str, str], codes: AnswerCodes
+) -> tuple[tuple[CodedColumn, CodedColumn], VoteOutcomes]:
+    """The two items of each row, and who won."""
     for role in ("item_a", "item_b", "winner"):
         if role not in roles:
             listed = ", ".join(map(repr, table.columns))
@@ -197,9 +216,29 @@ def _read_votes(
         table.error,
         (Option("missing"), " lists the cells that mean 'no answer'"),
     )
-    if tie is not None:
-        outcomes = outcomes._replace(tie=outcomes.tie | tie[outcomes.row])
-    return build_votes(query, expert, items, outcomes, weight, table.origin)
+    if "tie" in roles:
+        outcomes = outcomes._replace(tie=outcomes.tie | table.read_marks(roles["tie"])[outcomes.row])
+    return items, outcomes
+
+
+def _read_vote_table(
+    table: FileTable, roles: dict[str, str], codes: AnswerCodes, attributes: Sequence[str]
+) -> VoteTable:
+    """The votes of a table one by one, with attributes."""
+    if "winner" not in roles:
+        raise table.source.error("attributes belong to votes, and this table has no winner", 1)
+    table = table.drop_missing(roles["winner"])
+    query, expert = _read_query_and_expert(table, roles)
+    weight = table.read_numbers(roles["weight"], "weight") if "weight" in roles else None
+    sides_known = "loser" not in roles
+    if sides_known:
+        items, outcomes = _read_pairs(table, roles, codes)
+    else:
+        items, n = _read_winners_and_losers(table, roles), len(table)
+        tie = table.read_marks(roles["tie"]) if "tie" in roles else np.zeros(n, np.bool_)
+        outcomes = VoteOutcomes(np.arange(n), np.zeros(n, np.bool_), tie, np.ones(n))
+    columns = read_attributes(table, attributes)
+    return build_vote_table(items, outcomes, query, expert, weight, columns, sides_known=sides_known)
 
 
 def _columns_error(table: FileTable, problem: str) -> InputError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from podium.evaluate import charts
 
 if TYPE_CHECKING:
+    from podium.analysis.leaderboard.contextual_board import ContextualLeaderboard
     from podium.analysis.leaderboard.result import Leaderboard
 
 __all__ = ["draw_leaderboard", "plot_leaderboard"]
@@ -21,7 +22,7 @@ def plot_leaderboard(board: Leaderboard, path: str | os.PathLike[str], *, top: i
     charts.save_chart(draw_leaderboard(board, top=top), path)
 
 
-def draw_leaderboard(board: Leaderboard, *, top: int | None = None) -> Any:
+def draw_leaderboard(board: Leaderboard | ContextualLeaderboard, *, top: int | None = None) -> Any:
     """The leaderboard as an Altair chart."""
     alt = charts.import_altair()
     rows = board.rows[: top or MOST]

@@ -41,6 +41,10 @@ __all__ = [
     "leaderboards_by_query",
 ]
 
+ONE_LOOK = (
+    "intervals and ranks hold for one look at the votes; whoever looks again after every batch and stops at the first "
+    "clear order errs more often (--anytime holds at every look)"
+)
 # Estimates beyond this multiple of the given votes are not reported: the difference is too uncertain.
 FORESEEABLE = 100
 SHOWN = 3  # queries named in a warning
@@ -102,7 +106,7 @@ class Leaderboard(Result[Standing]):
     agreement: Agreement | None = field(default=None, repr=False)
 
     key, shown = "item", 15
-    facts = ("settings", "votes", "scheme", "rows", "groups", "verdict", "checks")
+    facts = ("settings", "votes", "scheme", "looks", "rows", "groups", "verdict", "checks")
     chart = draw_leaderboard
     verdict = RenamedAttribute("checks_summary")
     warned = RenamedAttribute("warning_names")
@@ -111,6 +115,11 @@ class Leaderboard(Result[Standing]):
     def votes(self) -> float:
         """Number of votes, or their total weight."""
         return self.tally.votes
+
+    @property
+    def looks(self) -> str:
+        """What repeated looks do to the intervals."""
+        return ONE_LOOK
 
     @property
     def checks_summary(self) -> str:
@@ -148,7 +157,8 @@ class Leaderboard(Result[Standing]):
 
     def blocks(self) -> tuple[ViewBlock, ...]:
         """The standings, the checks, and the sampling unit of the errors."""
-        return self.grid(), f"Verdict: {self.checks_summary}; {self.scheme.text}."
+        verdict = f"Verdict: {self.checks_summary}; {self.scheme.text}."
+        return self.grid(), verdict, f"{ONE_LOOK[:1].upper()}{ONE_LOOK[1:]}."
 
     def _compute_facts(self) -> dict[str, Any]:
         return {"verdict": self.checks_summary}
@@ -224,11 +234,7 @@ def leaderboard(
     Queries are pooled: an item is the same in all of them. A warning is issued if groups of items were never
     compared; `leaderboards_by_query` builds one per query. `start` maps items to approximate natural scores.
     """
-    known = [f.name for f in fields(LeaderboardSettings)]
-    for name in changes:
-        if name not in known:
-            raise ParameterError(f"there is no leaderboard setting {name!r}; {suggest_names(name, known)}")
-    how = replace(settings or LeaderboardSettings(), **changes)
+    how = resolve_settings(settings, changes)
     if isinstance(votes, Preferences):
         check_items(votes)
     tally, silent = (
@@ -253,7 +259,7 @@ def leaderboard(
     )  # fmt: skip
     matrix, draws = _estimate_uncertainty(tally, e, sampling, how)
     p = u.pairwise_p(e.scores, matrix, sampling.degrees)
-    rows = _build_standings(tally, e, matrix, draws, p, sampling.degrees, how)
+    rows = build_standings(tally, e, matrix, draws, p, sampling.degrees, how)
     tied_groups = [tuple(tally.items[i] for i in g) for g in u.find_tied_groups(e.order, p, how.level)]
     checks = run_checks(tally, e, judges, silent)
     if e.solution.component.any():
@@ -307,6 +313,14 @@ def leaderboards_by_query(
     return boards
 
 
+def resolve_settings(settings: LeaderboardSettings | None, changes: dict[str, Any]) -> LeaderboardSettings:
+    known = [f.name for f in fields(LeaderboardSettings)]
+    for name in changes:
+        if name not in known:
+            raise ParameterError(f"there is no leaderboard setting {name!r}; {suggest_names(name, known)}")
+    return replace(settings or LeaderboardSettings(), **changes)
+
+
 def _fit_scores(tally: Tally, how: LeaderboardSettings, start: F8 | None) -> u.Estimate:
     if how.sides == "fit" and not tally.side.any():
         raise InputError(
@@ -345,7 +359,7 @@ def _find_item_code(tally: Tally, item: Id) -> int:
     return code
 
 
-def _build_standings(
+def build_standings(
     tally: Tally, e: u.Estimate, matrix: F8, draws: F8, p: F8, degrees: F8, how: LeaderboardSettings
 ) -> tuple[Standing, ...]:
     errors = np.sqrt(np.maximum(matrix.diagonal(), 0.0))

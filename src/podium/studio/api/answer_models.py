@@ -122,6 +122,7 @@ class LeaderboardAnswer(ComputedAnswer):
     rows: list[dict[str, Any]]
     groups: list[list[Id]]
     scheme: dict[str, Any]
+    looks: str
     verdict: str
     checks: list[dict[str, Any]]
     stop: bool
