@@ -187,6 +187,7 @@ class QualityComparison(NamedTuple):
     true: float
     divergence: float  # of the distributions of estimated and true qualities, the mean over queries
     annotators: int
+    converged: bool | None = None  # whether the method's estimates did; None without a method
 
 
 def compare_qualities(rows: Sequence[PublishedRow], data: Dataset) -> tuple[QualityComparison, ...]:
@@ -207,9 +208,10 @@ def compare_qualities(rows: Sequence[PublishedRow], data: Dataset) -> tuple[Qual
     found = [_compare_quality(FITTED, _mean_quality(crowd.count_against_others()), gold, some, by_query)]
     for row in rows:
         if row.quality and isinstance(row.method, str):
-            weights = make(row.method).aggregate(data.preferences).expert_weights
-            assert weights is not None
-            found.append(_compare_quality(row.name, weights, gold, some, by_query))
+            consensus = make(row.method).aggregate(data.preferences)
+            assert consensus.expert_weights is not None
+            compared = _compare_quality(row.name, consensus.expert_weights, gold, some, by_query)
+            found.append(compared._replace(converged=consensus.diagnostics.converged))
     return tuple(found)
 
 

@@ -82,7 +82,8 @@ VARIANTS = [
     "crowdagg(quality=none)",
     "crowdagg(quality=none, unjudged=even)",
     "crowdagg(quality=none, unjudged=even, scale=all, measure=rbp)",
-    "crowdagg(quality=none, pair=vote)",
+    "crowdagg(quality=none, pair=difference)",
+    "crowdagg(quality=none, pair=difference, scale=all)",
     "crowdagg(quality=none, pair=printed, scale=all, measure=rbp, persistence=0.5)",
 ]
 
@@ -210,6 +211,33 @@ def test_rank_distributions_are_those_of_the_contests(form, spec):
                         win = table[item, other] if item in known else 0.5
                         want = np.append(want * win, 0.0) + np.append(0.0, want * (1 - win))
                 np.testing.assert_allclose(law, want, atol=1e-12)
+
+
+def test_pair_probabilities_of_a_subclass(monkeypatch):
+    """Contests by the definition of the subclass: the square root of the fraction of items beaten."""
+    monkeypatch.setattr(CrowdAgg, "compute_strengths", lambda self, wins, items: np.sqrt(wins / items))
+    method = CrowdAgg(quality="none", pair="difference", unjudged="even")
+    for form in (Form.RATING, Form.RANKING, Form.COMPARISON):
+        preferences = sample_rows(form, 3).to_preferences()
+        for query in preferences.queries:
+            ranks = method.compute_rank_distributions(preferences, query)
+            for (_, pairs, chance, _), laws in zip(
+                beaten(preferences, query), ranks.probabilities, strict=True
+            ):
+                wins = {i: sum(a == i for a, _ in pairs) for i in ranks.items}
+                for item, law in zip(ranks.items, laws, strict=True):
+                    want = np.array([1.0])
+                    for other in ranks.items:
+                        if other == item:
+                            continue
+                        met = (item, other) in pairs or (other, item) in pairs
+                        gap = (
+                            math.sqrt(wins[item] / len(chance)) - math.sqrt(wins[other] / len(chance))
+                            if met
+                            else 0
+                        )
+                        want = np.append(want * (0.5 + gap / 2), 0.0) + np.append(0.0, want * (0.5 - gap / 2))
+                    np.testing.assert_allclose(law, want, atol=1e-12)
 
 
 def test_swaps_towards_the_consensus_never_lower_the_objective():

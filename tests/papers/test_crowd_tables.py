@@ -89,6 +89,7 @@ def test_qualities_are_compared_with_the_truth(folder):
     assert ours.name == "podium annotators"
     assert [q.name for q in others] == ["learned"]  # copeland has nothing to say of annotators
     assert ours.annotators == 8
+    assert (ours.converged, others[0].converged) == (None, True)
     grades = data.labels.align(data.preferences.index)
     v = data.preferences.comparisons
     gap = grades[v.winner] - grades[v.loser]

@@ -16,14 +16,15 @@ from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels import poisson_binomial
-from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.dispatch import F8, I8
 from podium.kernels.grouping import sum_by_group
-from podium.kernels.ordering import rank_order
 from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost
 from podium.methods.crowd.annotator_contests import (
+    TOLERANCE,
     AnnotatorContests,
     collect_annotator_contests,
+    compute_places,
     count_agreeing_pairs,
     find_level_starts,
 )
@@ -32,7 +33,6 @@ from podium.methods.input_checks import check_features, check_forms
 
 __all__ = ["CrowdAgg", "RankDistributions"]
 
-TOLERANCE = 1e-10  # relative, for ties: scores are sums over annotators of terms of either sign
 # for cost estimates: discount rates per tenfold items, quality estimates, operations per logarithm
 RATES, ROUNDS, LOGARITHM = 10, 4, 5
 
@@ -84,6 +84,7 @@ class CrowdAgg(Aggregator):
     once (`reversal`). After `fit` with labels, an annotator's pairs of items with different grades are added
     too, each as `gold` pairs. `Consensus.expert_weights` holds eta. As published, except the formula:
     `pair="difference", unjudged="even", scale="all", quality="query", prior_agree=0, prior_disagree=0`.
+    A subclass that overrides `compute_strengths` has pair probabilities of its own.
 
     >>> from podium import Preferences
     >>> good = {"a": 1, "b": 1, "c": 0, "d": 0}
@@ -196,7 +197,17 @@ class CrowdAgg(Aggregator):
         return [Cost(ranks, "pairs of ranks", 0.0, needed, worst, NO_JUDGEMENTS)]
 
     def _collect_contests(self, preferences: Preferences, weights: F8) -> AnnotatorContests:
-        return collect_annotator_contests(preferences, weights, self.pair, self.scale, self.unjudged)
+        return collect_annotator_contests(
+            preferences, weights, self.pair, self.scale, self.unjudged, self.compute_strengths
+        )
+
+    def compute_strengths(self, wins: F8, items: F8) -> F8:
+        """Strengths in 0 .. 1 of items that win so many contests among so many items of an annotator.
+
+        With `pair="difference"` item s wins against t with probability 1/2 + (strength(s) - strength(t)) / 2.
+        Override it for other probabilities.
+        """
+        return wins / items
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         answers = self._collect_contests(preferences, weights)
@@ -385,16 +396,3 @@ class CrowdAgg(Aggregator):
             base = np.bincount(answers.query[:lists], weights=rest, minlength=len(index))
             scores += np.repeat(base, index.sizes)
         return scores, magnitude
-
-
-def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:
-    """The place of every slot in its query, from 0; ties share one."""
-    snapped, order, _ = rank_order(scores, starts, None, TOLERANCE, magnitude=magnitude)
-    first: B1 = np.zeros(len(scores), np.bool_)
-    first[starts[:-1][np.diff(starts) > 0]] = True
-    value = snapped[order]
-    first[1:] |= value[1:] != value[:-1]
-    begin = np.maximum.accumulate(np.where(first, np.arange(len(scores)), 0))
-    place = np.empty(len(scores), np.int64)
-    place[order] = begin - np.repeat(starts[:-1], np.diff(starts))
-    return place
