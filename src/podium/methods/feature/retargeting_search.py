@@ -177,7 +177,8 @@ def compute_reliability(parts: F8) -> float:
     count, total = parts.shape[1], float(np.sum(parts.sum(axis=1) ** 2))
     if count < 2 or not total:
         return 1.0
-    return max(count / (count - 1) * (1.0 - float(np.sum(parts**2)) / total), LEAST)
+    alpha = count / (count - 1) * (1.0 - float(np.sum(parts**2)) / total)
+    return max(float(alpha), LEAST)
 
 
 def _iterate_starts(
@@ -261,8 +262,9 @@ def _build_result(
 ) -> RetargetingResult:
     weights = weights / _nonzero_size(table @ weights)
     coefficients = run.features.coefficients / _nonzero_size(run.features.predictor)
+    explained, reliability = gate
     progress = run.objective, run.turns, run.history, run.trace
-    return RetargetingResult(weights, coefficients, balance, mode, *gate, *progress)
+    return RetargetingResult(weights, coefficients, balance, mode, explained, reliability, *progress)
 
 
 def _estimate_balance(table: F8, weights: F8, run: RetargetingSolution, starts: I8) -> F8:
