@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -488,8 +489,8 @@ def test_crowd_of_trec_2011(data_dir):
     for spec in (
         "majority",
         "net_votes",
-        "crowdagg(quality=none, unjudged=even, scale=all)",
-        "crowdagg(quality=none, unjudged=even)",
+        "crowdagg(quality=none, pair=difference, unjudged=even, scale=all)",
+        "crowdagg(quality=none, pair=difference, unjudged=even)",
         "crowdagg(quality=none)",
         "crowdagg",
     ):
@@ -499,6 +500,29 @@ def test_crowd_of_trec_2011(data_dir):
     # figures of an independent prototype on the same data
     assert (mean, net, published, judged) == pytest.approx((0.714, 0.765, 0.722, 0.750), abs=0.006)
     assert judged < net < typical < pooled
+
+
+@pytest.mark.data
+def test_the_documentation_has_the_figures_of_the_small_crowds(data_dir):
+    """Reading level and MIREX 2005, recomputed."""
+    from podium_papers import reproduce
+
+    text = " ".join((Path(__file__).parents[2] / "docs" / "crowds.md").read_text().split())
+    rows = {r.name: r.ours for r in reproduce("crowd-reading", data_dir).sets[0].rows}
+    for name in ("CrowdAgg-RBP", "GreedyOrder", "Crowd-BT"):
+        assert f"{name} {rows[name][0]:.1f} / {rows[name][1]:.1f}" in text
+    assert (
+        f"without quality ({rows['CrowdAgg-NDCG-eq'][0]:.1f}) than with it ({rows['CrowdAgg-NDCG'][0]:.1f})"
+        in text
+    )
+    names = ["EM-Elo", "Crowd-BT", "CrowdAgg-NDCG as published", "CrowdAgg-NDCG"]
+    found = {q.name: q for q in reproduce("crowd-mirex2005", data_dir, only=names).sets[0].annotators}
+    elo, crowd_bt, published, ours = (found[name].divergence for name in names)
+    assert (
+        f"CrowdAgg {ours:.2f} (as published {published:.2f}), EM-Elo {elo:.2f}, Crowd-BT {crowd_bt:.2f}"
+        in text
+    )
+    assert found["CrowdAgg-NDCG as published"].converged is False
 
 
 @pytest.mark.parametrize(("middle", "notes"), [(0.5, 1), (3, 0), (9, 1)])
