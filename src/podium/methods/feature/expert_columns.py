@@ -148,10 +148,16 @@ def share_items_beyond_chance(preferences: Preferences) -> bool:
     Lists that end early because they keep their best items do; lists of items that were assigned do not. The
     variance of the number of lists per item is compared with that under independent choices.
     """
-    lists, index = preferences.lists, preferences.index
-    times = np.bincount(lists.item, minlength=len(index.items)).astype(np.float64)
-    query = lists.query_of_list
-    share = lists.lengths / np.maximum(index.sizes[query], 1)
+    lists, index, experts = preferences.lists, preferences.index, len(preferences.experts)
+    if (lists.lengths == index.sizes[lists.query_of_list]).all():
+        return False
+    # equal lists count once, as they do in the search for weights
+    table = build_expert_columns(preferences, np.arange(experts), experts, "rank")
+    kept = (find_equal_columns(table) == np.arange(experts))[lists.expert]
+    rows = kept[lists.list_of_row]
+    times = np.bincount(lists.item[rows], minlength=len(index.items)).astype(np.float64)
+    query = lists.query_of_list[kept]
+    share = lists.lengths[kept] / np.maximum(index.sizes[query], 1)
     expected = np.bincount(query, share * (1 - share), len(index))
     some = expected > 0
     mean = np.bincount(query, share, len(index))
