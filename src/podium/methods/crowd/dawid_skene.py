@@ -87,7 +87,7 @@ class DawidSkene(CrowdModel):
             crowd.votes, coins, self.tolerance, self.max_iterations
         )
         right, wrong = annotator_em.sum_agreement(crowd.votes, coins, truth)
-        used = (right + wrong).reshape(-1, groups)
+        used = (right + wrong).reshape(3 if self.coins == "two" else 1, groups)
         total = used.sum(axis=0)
         mean = (used * quality.reshape(used.shape)).sum(axis=0) / np.where(total > 0, total, 1.0)
         by_expert = self._average_quality(crowd.expert, crowd.vote_counts, mean, len(weights))
