@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from podium.core.progress import Progress
     from podium.data.consensus import Consensus
     from podium.data.dataset import Dataset
+    from podium.data.preferences import Preferences
     from podium.kernels.dispatch import F8
     from podium_papers.reproduction import SetResult
 
@@ -31,6 +32,8 @@ BASELINES = {
 }
 OURS = "Retargeting"
 FEATURES, EVERYTHING = " + list learned from features", " + list learned from everything"  # one more list
+SYSTEMS = "mq2008-agg"  # rankings of the same documents by 25 systems
+WITH_SYSTEMS = f"mq2008 + lists of {SYSTEMS}"
 
 # columns that rank, by prefix of their names
 RANKING = ("BM25", "log BM25", "LMIR", "TF.IDF", "PageRank")
@@ -40,7 +43,10 @@ TABLE = PublishedTable(
     name="retargeting",
     title="Monotone retargeting on LETOR sets, without labels",
     citation=f"{CITATION}, figure 2",
-    sets=tuple(f"{name}{more}" for name in ("ohsumed", "mq2008") for more in ("", FEATURES, EVERYTHING)),
+    sets=(
+        *(f"{name}{more}" for name in ("ohsumed", "mq2008") for more in ("", FEATURES, EVERYTHING)),
+        WITH_SYSTEMS,
+    ),
     metrics=tuple(f"ndcg@{k}:exp" for k in range(1, 11)),
     rows=(
         PublishedRow(OURS, "retargeting"),
@@ -57,6 +63,8 @@ TABLE = PublishedTable(
         "A learned list is LambdaRank on the features, or on all columns: each part is scored by a model "
         "that did not see it. With it, retargeting runs on each part separately, since every part has its "
         "own model.",
+        f"{WITH_SYSTEMS} adds the rankings of 25 systems, which list 35 % of the documents; documents that they "
+        "do not list count as below those they do.",
         "On MQ2008 the features explain too little of the lists' agreement (below trust=0.5), so only the "
         "lists count, weighted by agreement: even LambdaRank on those features is far below the lists' "
         "consensus there.",
@@ -79,8 +87,16 @@ def results(
     from podium_papers.paper_datasets import load_dataset
 
     data = {name: load_dataset(name, folder) for name in dict.fromkeys(s.split()[0] for s in sets)}
+    systems = load_dataset(SYSTEMS, folder).preferences if WITH_SYSTEMS in sets else None
     return tuple(
-        _run_set(name, data[name.split()[0]], rows, seed, subtask_progress(progress, number, len(sets), name))
+        _run_set(
+            name,
+            data[name.split()[0]],
+            rows,
+            seed,
+            subtask_progress(progress, number, len(sets), name),
+            systems if name == WITH_SYSTEMS else None,
+        )
         for number, name in enumerate(sets)
     )
 
@@ -127,7 +143,15 @@ def learned_list(data: Dataset, seed: int = 0) -> F8:
     return scores
 
 
-def _run_set(name: str, data: Dataset, rows: Sequence[PublishedRow], seed: int, told: Progress) -> SetResult:
+def _run_set(
+    name: str,
+    data: Dataset,
+    rows: Sequence[PublishedRow],
+    seed: int,
+    told: Progress,
+    systems: Preferences | None = None,
+) -> SetResult:
+    from podium.data.preferences import Preferences
     from podium.evaluate.comparison import compare_evaluations
     from podium.evaluate.evaluation import evaluate
     from podium_papers.reproduction import RowResult, SetResult
@@ -138,6 +162,8 @@ def _run_set(name: str, data: Dataset, rows: Sequence[PublishedRow], seed: int, 
         taught = data if name.endswith(EVERYTHING) else replace(data, features=as_lists(data).features)
         extra = learned_list(taught, seed)
     seen = as_lists(data, None if extra is None else {"learned": extra})
+    if systems is not None:
+        seen = replace(seen, preferences=Preferences.concat([seen.preferences, systems]))
     facts: list[Any] = []
     found = _rank_rows(seen, extra, rows, facts, told)
     measured = {n: evaluate(c, data.labels, TABLE.metrics, queries="all") for n, c in found.items()}
@@ -205,6 +231,7 @@ def _describe_models(models: list[Any]) -> tuple[tuple[str, tuple[tuple[str, ...
     facts = (
         ("fact", *head),
         ("share of the lists' agreement that features explain", *(f"{m.explained_:.3f}" for m in models)),
+        ("reliability of the lists' agreement", *(f"{m.reliability_:.3f}" for m in models)),
         ("outcome", *(m.mode_ for m in models)),
         ("turns", *(str(m.iterations_) for m in models)),
         ("objective", *(f"{m.objective_:.2g}" for m in models)),

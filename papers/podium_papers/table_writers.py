@@ -77,10 +77,12 @@ def quality_lines(found: SetResult) -> list[list[str]]:
     """A header, then one line per row whose method estimates annotator qualities."""
     if not found.annotators:
         return []
-    lines = [["annotators", "rank correlation", "mean error", "estimated", "true", "annotators"]]
+    shown = ("rank correlation", "mean error", "estimated", "true", "divergence", "annotators", "converged")
+    lines = [["annotators", *shown]]
     for q in found.annotators:
-        shares = (f"{v:.3f}" for v in (q.correlation, q.error, q.estimated, q.true))
-        lines.append([q.name, *shares, f"{q.annotators:,}"])
+        shares = (f"{v:.3f}" for v in (q.correlation, q.error, q.estimated, q.true, q.divergence))
+        end = {True: "yes", False: "no", None: ""}[q.converged]
+        lines.append([q.name, *shares, f"{q.annotators:,}", end])
     return lines
 
 

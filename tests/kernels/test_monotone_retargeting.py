@@ -15,6 +15,8 @@ from podium.kernels.monotone_retargeting import (
     RetargetingSettings,
     alternate_fits,
     center_by_query,
+    compute_largest_margin,
+    compute_target,
     retarget_predictor,
     scale_to_unit,
 )
@@ -87,12 +89,54 @@ def _polished(side, z, found):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_misfit_falls_with_every_step(loss):
     side, order = LinearPredictor(columns(5, 6), STARTS, loss, 0, 1e-3), build_block_order(target(6), STARTS)
-    begin = side.predict(side.fit(target(6)))
+    begin = side.fit(target(6))
     misfits = [
         retarget_predictor(side, order, begin, RetargetingSettings(loss, steps=steps, tolerance=0.0)).misfit
         for steps in range(1, 8)
     ]
     assert (np.diff(misfits) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_step_raises_the_penalized_loss(loss):
+    """Of 60 random sides and targets: regression from given coefficients ends below them."""
+    l1, l2, rows = 0.02, 1e-6, STARTS[-1]
+
+    def penalized(x, z, w):
+        if loss == "squared":
+            return np.sum((z - x @ w) ** 2) / rows + l1 * np.abs(w).sum() + l2 * w @ w
+        total = 0.0
+        for a, b in itertools.pairwise(STARTS) if loss == "kl" else [(0, rows)]:
+            p, q = (np.exp(v[a:b]) / np.exp(v[a:b]).sum() for v in (z, x @ w))
+            total += (b - a) / rows * rel_entr(p, q).sum()
+        return total + l1 * np.abs(w).sum() + l2 / 2 * w @ w
+
+    for seed in range(60):
+        x, z = columns(seed, 5), target(100 + seed)
+        side = LinearPredictor(x, STARTS, loss, l1, l2, positive=seed % 2 == 0)
+        # near the optimum, where a method of few steps from elsewhere may end higher
+        start = side.fit(z)
+        for _ in range(20):
+            start = side.fit(z, start)
+        assert penalized(x, z, side.fit(z, start)) <= penalized(x, z, start) + 1e-12
+
+
+@pytest.mark.parametrize("margin", [0.001, 0.03, 0.15])
+def test_a_margin_holds_at_the_scale_of_the_target(margin):
+    order = build_block_order(target(6), STARTS)
+    for seed in range(10):
+        result = compute_target(columns(seed, 1)[:, 0], order, margin)
+        gaps = np.diff(result[order.rows])
+        assert (gaps[np.arange(len(gaps)) != STARTS[1] - 1] <= -margin + 1e-9).all()
+        assert np.sqrt(np.mean(result**2)) == pytest.approx(1.0)
+
+
+def test_the_largest_margin_is_that_of_equal_steps():
+    order = build_block_order(target(6), STARTS)
+    most = compute_largest_margin(np.diff(STARTS))
+    result = compute_target(columns(1, 1)[:, 0], order, most)
+    assert np.diff(result[order.rows])[:10] == pytest.approx(-most)
+    assert compute_largest_margin(np.array([2])) == pytest.approx(2.0)  # targets 1 and -1
 
 
 @pytest.mark.parametrize("handover", [False, True])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
 from podium import Features, Labels, Preferences, load, make, save
-from podium.core.errors import InputError, NotFittedError, ParameterError
+from podium.core.errors import InputError, NotFittedError, ParameterError, PodiumWarning
 from podium.methods.base import FEATURES
-from podium.methods.feature.retargeting_search import compute_agreement_weights
+from podium.methods.feature.retargeting_search import compute_agreement_weights, compute_reliability
 from podium_papers.retargeting import BASELINES
 from podium_papers.retargeting_synthetic import SyntheticProblem, as_preferences, sample_problem
 
@@ -68,7 +71,7 @@ def test_the_other_losses_find_the_clean_list_too(loss):
 
 def test_a_list_and_its_reverse_are_told_apart():
     p = Preferences.from_lists({"q": {1: "abcd", 2: "bacd", 3: "dcba"}})
-    x = Features.from_rows(["q"] * 4, list("abcd"), [[9.0], [7.0], [4.0], [1.0]], ["f"])
+    x = Features.from_rows(["q"] * 4, list("abcd"), [[5, 3], [7, -1], [2, 2], [6, -4]], ["f", "g"])
     model = make("retargeting").fit(p, features=x)
     assert model.aggregate(p, x).ranking("q") == ["a", "b", "c", "d"]
     assert model.expert_weights()[3] == 0
@@ -206,12 +209,108 @@ def test_known_labels_steer_the_weights():
     random = np.random.default_rng(1)
     x = random.normal(size=(50, 2))
     item = [f"i{k:02d}" for k in range(50)]
-    lists = np.stack((x[:, 0], x[:, 1]), axis=1)  # two lists that the features explain equally well
-    p = Preferences.from_rows(["q"] * 100, ["one", "two"] * 50, np.repeat(item, 2), score=lists.ravel())
+    mixed = x @ np.array([[2.0, -1.0], [1.0, 2.0]])  # two lists that the features explain equally well
+    p = Preferences.from_rows(["q"] * 100, ["one", "two"] * 50, np.repeat(item, 2), score=mixed.ravel())
     f = Features.from_rows(["q"] * 50, item, x)
-    grades = {i: float(np.digitize(v, [-1, 0, 1])) for i, v in zip(item[:30], x[:30, 1], strict=True)}
+    grades = {i: float(np.digitize(v, [-1, 0, 1])) for i, v in zip(item[:30], mixed[:30, 1], strict=True)}
     model = make("retargeting").fit(p, Labels.from_dict({"q": grades}), f)
     assert model.expert_weights()["two"] > 0.9
+
+
+@pytest.mark.parametrize("useful", [True, False])
+def test_the_known_order_is_kept_and_its_effect_is_stated(useful, tmp_path):
+    one = sample_problem("gaussian", clean=False, seed=4)
+    p, item = as_preferences(one)
+    random = np.random.default_rng(0)
+    x = features_of(one, item, None if useful else random.normal(size=(len(item), 3)))
+    grades = np.digitize(one.truth, np.quantile(one.truth, [0.3, 0.6, 0.9])) + 0.0
+    grades = dict(zip(item, random.permutation(grades).tolist(), strict=True))  # against all evidence
+    grades = {i: grades[i] for i in item[::4]}
+    model = make("retargeting").fit(p, Labels.from_dict({"q": grades}), x)
+    consensus = model.aggregate(p, x)
+    ranking = [grades[i] for i in consensus.ranking("q") if i in grades]
+    assert ranking == sorted(ranking, reverse=True)
+    effect = "steer the weights" if useful else "have no effect on the weights"
+    assert any(effect in note and "25 labeled items" in note for note in consensus.diagnostics.notes)
+    save(model, tmp_path / "m.podium")
+    assert np.array_equal(load(tmp_path / "m.podium").aggregate(p, x).scores, consensus.scores)
+    # the items without a label keep the places they have without the exchange
+    plain = make("retargeting").fit(p, Labels.from_dict({"q": grades}), x)
+    plain.known_ = {}
+    others = [i if i not in grades else None for i in consensus.ranking("q")]
+    assert others == [i if i not in grades else None for i in plain.aggregate(p, x).ranking("q")]
+
+
+def test_a_list_that_is_a_feature_does_not_displace_the_others():
+    random = np.random.default_rng(3)
+    x = random.normal(size=(100, 8))
+    truth = x @ random.normal(size=8)
+    lists = truth[:, None] + truth.std() * random.normal(size=(100, 6))
+    one = SyntheticProblem(x, truth, lists)
+    p, item = as_preferences(SyntheticProblem(x, truth, lists))
+    for copy in (np.arctan(lists[:, 2]), -lists[:, 2], lists[:, 2].argsort().argsort() // 2):
+        wide = features_of(one, item, np.column_stack((copy, x)))
+        with pytest.warns(PodiumWarning, match="feature 'f1' orders the items as list 'list 2' does"):
+            model = make("retargeting").fit(p, features=wide)
+        plain = make("retargeting").fit(p, features=features_of(one, item))
+        assert np.allclose(model.aggregate(p, wide).scores, plain.aggregate(p, features_of(one, item)).scores)
+        assert model.feature_weights()["f1"] == 0
+
+
+def test_the_gate_allows_for_noise_in_the_lists():
+    """Each list alone is mostly noise; the features determine the true order, and are used."""
+    taus = []
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        x = random.normal(size=(100, 8))
+        truth = x @ random.normal(size=8)
+        one = SyntheticProblem(x, truth, truth[:, None] + 3 * truth.std() * random.normal(size=(100, 6)))
+        model, scores = learned(one)
+        p, _ = as_preferences(one)
+        taus.append((kendalltau(scores, truth)[0], kendalltau(make("borda").aggregate(p).scores, truth)[0]))
+        assert model.mode_ != "lists"
+    ours, borda = np.mean(taus, axis=0)
+    assert ours > borda + 0.2
+
+
+def test_reliability_is_the_mean_over_all_split_halves():
+    random = np.random.default_rng(0)
+    table = random.normal(size=200)[:, None] + random.normal(size=(200, 6)) * np.linspace(0.5, 2, 6)
+    table -= table.mean(axis=0)
+    halves = []
+    for chosen in itertools.combinations(range(6), 3):
+        a = table[:, list(chosen)].sum(axis=1)
+        b = table.sum(axis=1) - a
+        halves.append(4 * np.mean(a * b) / np.mean((a + b) ** 2))
+    assert compute_reliability(table) == pytest.approx(np.mean(halves))
+    assert compute_reliability(table[:, :1]) == 1
+
+
+@pytest.mark.parametrize(("best", "expected"), [(True, "below"), (False, "mean")])
+def test_lists_that_end_early_are_told_from_lists_of_random_items(best, expected):
+    random = np.random.default_rng(2)
+    truth = random.normal(size=100)
+    lists = truth[:, None] + 0.6 * random.normal(size=(100, 6))
+    key = -lists if best else random.random(lists.shape)
+    at, which = np.nonzero(key.argsort(axis=0).argsort(axis=0) < (20 if best else 50))
+    p = Preferences.from_rows(
+        ["q"] * len(at), which, at, score=lists[at, which], candidates=(["q"] * 100, np.arange(100))
+    )
+    model = make("retargeting").fit(p)
+    assert model.missing_ == expected
+    tau = {}
+    for rule in ("auto", "below", "mean"):
+        result = make(f"retargeting(missing={rule})").aggregate(p)
+        tau[rule] = kendalltau([result.scores[p.index.slot("q", i)] for i in range(100)], truth)[0]
+    assert tau["auto"] == tau[expected] == max(tau.values())
+
+
+def test_a_margin_that_cannot_hold_is_refused():
+    one = sample_problem("gaussian", clean=True, seed=0)
+    with pytest.raises(ParameterError, match=r"can differ by at most 0\.035"):
+        learned(one, "retargeting(margin=0.5)")
+    _, scores = learned(one, "retargeting(margin=0.01)")
+    assert kendalltau(scores, one.truth)[0] > 0.95
 
 
 def test_l1_on_features_makes_them_sparse():
@@ -283,3 +382,18 @@ def test_above_every_baseline_at_every_depth(name, data_dir):
     assert len(others) >= 9
     for row in others:
         assert all(a > b for a, b in zip(ours.ours, row.ours, strict=True)), row.name
+
+
+@pytest.mark.data
+def test_with_the_lists_of_other_systems_the_documentation_has_the_figures(data_dir):
+    """RRF is above retargeting there, and the documentation says so."""
+    from podium_papers import reproduce
+
+    names = ["Retargeting", "Borda", "CombMNZ", "RRF"]
+    [found] = reproduce("retargeting", data_dir, sets=["mq2008 + lists of mq2008-agg"], only=names).sets
+    text = " ".join((Path(__file__).parents[2] / "docs" / "no-labels-retargeting.md").read_text().split())
+    cells = {row.name: " / ".join(f"{row.ours[k - 1]:.1f}" for k in (1, 5, 10)) for row in found.rows}
+    assert (
+        f"{cells['RRF']} against {cells['Retargeting']}, CombMNZ {cells['CombMNZ']}, Borda {cells['Borda']}"
+        in text
+    )

@@ -9,12 +9,13 @@ import random
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 from podium import make
 from podium.cli import program
 from podium.evaluate import evaluate, judged_only
 from podium_papers import TABLES, PublishedRow, reproduce, write
-from podium_papers.crowd_tables import compare_qualities
+from podium_papers.crowd_tables import compare_qualities, compute_divergence
 from podium_papers.paper_datasets import load_dataset
 
 CROWD = [t for name, t in TABLES.items() if name.startswith("crowd-")]
@@ -88,11 +89,21 @@ def test_qualities_are_compared_with_the_truth(folder):
     assert ours.name == "podium annotators"
     assert [q.name for q in others] == ["learned"]  # copeland has nothing to say of annotators
     assert ours.annotators == 8
+    assert (ours.converged, others[0].converged) == (None, True)
     grades = data.labels.align(data.preferences.index)
     v = data.preferences.comparisons
     gap = grades[v.winner] - grades[v.loser]
     true = [np.mean(gap[(v.expert == e) & (gap != 0)] > 0) for e in range(8)]
     assert ours.true == pytest.approx(np.mean(true))
+
+
+def test_the_divergence_of_two_distributions_of_quality():
+    """As computed by scipy from histograms, half a count added to each of ten classes."""
+    chance = np.random.default_rng(0)
+    estimated, true = chance.beta(6, 3, 40), chance.beta(4, 4, 30)
+    counts = [np.histogram(q, 10, (0, 1))[0] + 0.5 for q in (true, estimated)]
+    assert compute_divergence(estimated, true) == pytest.approx(stats.entropy(*counts))
+    assert compute_divergence(true, true) == 0
 
 
 def test_rows_without_a_method_are_left_out_and_named(folder):

@@ -34,6 +34,7 @@ __all__ = [
     "RetargetingSolution",
     "alternate_fits",
     "center_by_query",
+    "compute_largest_margin",
     "compute_squared_misfit",
     "root_mean_square",
     "scale_to_unit",
@@ -42,6 +43,7 @@ __all__ = [
 LOSSES = ("squared", "poisson", "kl")
 NOTHING = 1e-10  # root mean square below which a predictor counts as constant
 NEARLY = 8  # quasi-Newton steps per regression: its target changes with every step
+HALVINGS = 50  # of the interval that holds the factor of a predictor under a margin
 PATIENCE = 3  # alternations without a better objective before stopping
 
 
@@ -97,8 +99,11 @@ class LinearPredictor:
         """The predictor by slot."""
         return _multiply_columns(self.columns, coefficients)
 
-    def fit(self, target: F8) -> F8:
-        """The coefficients that fit a target (for the losses with exp: its logarithm)."""
+    def fit(self, target: F8, start: F8 | None = None) -> F8:
+        """The coefficients that fit a target (for the losses with exp: its logarithm).
+
+        The penalized loss of the result is at most that of the coefficients `start`.
+        """
         if not self._used.shape[1]:
             return np.zeros(0)
         towards = _multiply_transposed(self._used, target) - self._l1 / 2
@@ -107,14 +112,16 @@ class LinearPredictor:
         else:
             found = np.asarray(np.linalg.solve(self._gram, towards))
         if self.loss != "squared":
-            found = self._fit_exponential(target, found)
+            if start is not None and self._split:
+                start = np.concatenate((np.maximum(start, 0.0), np.maximum(-start, 0.0)))
+            found = self._fit_exponential(target, found, start)
         if not self._split:
             return found
         half = self.columns.shape[1]
         return found[:half] - found[half:]
 
-    def _fit_exponential(self, target: F8, begin: F8) -> F8:
-        """The generalized linear model, by a quasi-Newton method within bounds."""
+    def _fit_exponential(self, target: F8, begin: F8, other: F8 | None = None) -> F8:
+        """The generalized linear model, by a quasi-Newton method within bounds, from the better of two starts."""
         wanted = _compute_target_means(target, self.starts, self.loss)
 
         def objective(coefficients: F8) -> tuple[float, F8]:
@@ -128,6 +135,9 @@ class LinearPredictor:
                 slope + self._l2 * coefficients,
             )
 
+        # few steps from the least-squares fit may end above the coefficients of the step before
+        if other is not None and objective(other)[0] < objective(begin)[0]:
+            begin = other
         return minimize_smooth(objective, begin, nonnegative=self._bounded, steps=NEARLY).x
 
     def compute_misfit(self, target: F8, predictor: F8) -> float:
@@ -205,17 +215,44 @@ class RetargetingSolution(NamedTuple):
     trace: list[tuple[F8, F8]]  # both predictors after each alternation, if requested
 
 
+def compute_largest_margin(sizes: I8) -> float:
+    """The largest margin that targets of root mean square 1 can keep in queries of these sizes."""
+    places = float(np.sum(sizes * (sizes.astype(np.float64) ** 2 - 1))) / 12
+    return float(np.sqrt(sizes.sum() / places)) if places > 0 else np.inf
+
+
+def compute_target(predictor: F8, order: BlockOrder, margin: float = 0.0) -> F8:
+    """The target nearest to a predictor in a fixed order, with mean 0 per query and root mean square 1.
+
+    Without a fixed scale, target and predictor could both shrink to 0 and fit trivially. A margin holds at
+    that scale: where blocks a margin apart leave too little room for the predictor, it counts less.
+    """
+
+    unit = scale_to_unit(predictor)
+
+    def project(factor: float) -> F8:
+        return center_by_query(project_isotonic(factor * unit, order, margin), order.starts)
+
+    target = project(1.0)
+    if margin and root_mean_square(target) > 1:
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if root_mean_square(project(middle)) > 1 else (middle, high)
+        target = project(low)
+    # enlarging keeps the margin
+    return scale_to_unit(target)
+
+
 def retarget_predictor(
-    side: LinearPredictor, order: BlockOrder, predictor: F8, settings: RetargetingSettings
+    side: LinearPredictor, order: BlockOrder, coefficients: F8, settings: RetargetingSettings
 ) -> PredictorFit:
-    """Fit a side in a fixed order, starting from its predictor; the misfit falls with every step."""
+    """Fit a side in a fixed order, starting from its coefficients, until the misfit stops falling."""
     best: PredictorFit | None = None
+    predictor = side.predict(coefficients)
     for _ in range(settings.steps):
-        # without a fixed scale, target and predictor could both shrink to 0 and fit trivially
-        target = scale_to_unit(
-            center_by_query(project_isotonic(predictor, order, settings.margin), order.starts)
-        )
-        coefficients = side.fit(target)
+        target = compute_target(predictor, order, settings.margin)
+        coefficients = side.fit(target, coefficients)
         predictor = side.predict(coefficients)
         if root_mean_square(predictor) <= NOTHING:
             break
@@ -246,15 +283,15 @@ def alternate_fits(
     starts, grades = lists.starts, settings.grades
     predictor = lists.predict(weights)
     one = PredictorFit(weights, predictor, scale_to_unit(predictor), 0.0)
-    two = PredictorFit(np.zeros(0), features.predict(features.fit(one.target)), one.target, 1.0)
+    begin = features.fit(one.target)
+    two = PredictorFit(begin, features.predict(begin), one.target, 1.0)
     best: RetargetingSolution | None = None
     history: list[float] = []
     trace: list[tuple[F8, F8]] = []
     for turn in range(1, settings.turns + 1):
-        begin = features.predict(features.fit(one.target)) if handover else two.predictor
-        two = retarget_predictor(
-            features, build_block_order(one.target, starts, begin, grades), begin, settings
-        )
+        begin = features.fit(one.target) if handover else two.coefficients
+        order = build_block_order(one.target, starts, features.predict(begin), grades)
+        two = retarget_predictor(features, order, begin, settings)
         objective = one.misfit + two.misfit
         history.append(objective)
         if traced:
@@ -263,10 +300,9 @@ def alternate_fits(
             best = RetargetingSolution(one, two, objective, turn, history, trace)
         elif turn - best.turns >= PATIENCE:
             break
-        begin = lists.predict(lists.fit(two.target)) if handover else one.predictor
-        found = retarget_predictor(
-            lists, build_block_order(two.target, starts, begin, grades), begin, settings
-        )
+        begin = lists.fit(two.target) if handover else one.coefficients
+        order = build_block_order(two.target, starts, lists.predict(begin), grades)
+        found = retarget_predictor(lists, order, begin, settings)
         if root_mean_square(found.predictor) <= NOTHING:
             break
         one = found

@@ -117,6 +117,17 @@ class OpponentTable(NamedTuple):
     size: I8  # by row: all contests
     uneven: I8  # by row: contests with an edge
 
+    def list_win_chances(self, row: int, tilt: float) -> F8:
+        """The chances of one row to win each of its contests; those without an edge come last."""
+        of_row = slice(int(self.first[row]), int(self.last[row]))
+        lead = self.own[row] - self.value[of_row]
+        edge = self.slope[self.group[row]] * lead + self.step * np.sign(lead)
+        edges = np.append(np.repeat(edge, self.many[of_row]), [self.stranger[row]] * int(self.strangers[row]))
+        chances = np.full(int(self.size[row]), 0.5)
+        edges = edges[edges != 0]
+        chances[: len(edges)] += tilt * edges
+        return chances
+
 
 class DiscountDrops(NamedTuple):
     """The mean drop of a discount from rank r + b to the next, b items winning even contests."""

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from podium.methods.agreement_fusion import AgreementWeightedFusion
     from podium.methods.choice import BradleyTerry, Elo, RankCentrality, ThurstoneMosteller
     from podium.methods.crowd.crowd_bt import CrowdBt
-    from podium.methods.crowd.crowdagg import CrowdAgg, NetVotes
+    from podium.methods.crowd.crowdagg import CrowdAgg
     from podium.methods.crowd.dawid_skene import DawidSkene
     from podium.methods.crowd.em_elo import EmElo
     from podium.methods.crowd.label_models import GladModel, MaceModel, OneCoinDawidSkene
+    from podium.methods.crowd.net_votes import NetVotes
     from podium.methods.dialects.elasticsearch import ElasticsearchLinear, ElasticsearchRrf
     from podium.methods.dialects.haystack import HaystackDbsf, HaystackRrf
     from podium.methods.dialects.lancedb import LanceDbRrf

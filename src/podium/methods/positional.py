@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,27 @@ def sum_listing_weights(preferences: Preferences, weights: F8) -> F8:
     return lists.sum_affine(None, base, base, len(preferences.index.items))
 
 
+def tabulate_points(compute_points: Callable[[F8], F8], last: int) -> F8:
+    """Points by rank, from 0 (which no item has) to `last`."""
+    ranks = np.arange(last + 1, dtype=np.float64)
+    ranks[0] = 1.0  # there is no rank 0; this keeps the table finite
+    return compute_points(ranks)
+
+
+def sum_rank_points(preferences: Preferences, compute_points: Callable[[F8], F8], weights: F8) -> F8:
+    """By slot, the sum over experts of weight x points of the rank."""
+    lists, slots = preferences.lists, len(preferences.index.items)
+    last = int(lists.last_rank.max(initial=0))
+    per_list = weights[lists.expert]
+    if last > TABLE_LIMIT:
+        points = compute_points(lists.rank.astype(np.float64))
+        return lists.sum_affine(points, np.zeros(len(lists)), per_list, slots)
+    table = tabulate_points(compute_points, last)
+    return segments.sum_points(
+        lists.query_starts, lists.starts, lists.item, lists.rank, table, per_list, slots
+    )
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Positional(Aggregator):
     """Score = sum over experts of weight x points(rank); subclasses define the points of a rank."""
@@ -64,9 +86,7 @@ class Positional(Aggregator):
 
     def points(self, last: int) -> F8:
         """Points by rank, from 0 (which no item has) to `last`."""
-        ranks = np.arange(last + 1, dtype=np.float64)
-        ranks[0] = 1.0  # there is no rank 0; this keeps the table finite
-        return self._points(ranks)
+        return tabulate_points(self._points, last)
 
     def column_ranker(self) -> ColumnRanker | None:
         return self._rank_columns if self.sums_points() else None
@@ -94,15 +114,7 @@ class Positional(Aggregator):
         return Outcome(self._sums(preferences, weights), floor=0.0, overwrite=True)
 
     def _sums(self, preferences: Preferences, weights: F8) -> F8:
-        lists, slots = preferences.lists, len(preferences.index.items)
-        last = int(lists.last_rank.max(initial=0))
-        per_list = weights[lists.expert]
-        if last <= TABLE_LIMIT:
-            return segments.sum_points(
-                lists.query_starts, lists.starts, lists.item, lists.rank, self.points(last), per_list, slots
-            )
-        points = self._points(lists.rank.astype(np.float64))
-        return lists.sum_affine(points, np.zeros(len(lists)), per_list, slots)
+        return sum_rank_points(preferences, self._points, weights)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

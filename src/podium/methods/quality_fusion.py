@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -25,7 +25,12 @@ from podium.kernels.expert_agreement import (
 )
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.input_checks import check_forms
-from podium.methods.positional import Positional, RankBiasedCentroids, ReciprocalRankFusion
+from podium.methods.positional import (
+    Positional,
+    RankBiasedCentroids,
+    ReciprocalRankFusion,
+    sum_rank_points,
+)
 
 __all__ = ["QualityWeightedFusion"]
 
@@ -44,7 +49,7 @@ DOUBTFUL = 0.05  # mean quality, or mean correlation in a query, below which the
 class _Estimate:
     """What the lists tell about the experts."""
 
-    rule: Positional
+    rule: str  # whose points by rank are used: rrf or rbc
     compared: I8  # codes of the experts that were compared
     quality: F8  # of those
     weights: F8  # of all experts
@@ -89,8 +94,10 @@ class QualityWeightedFusion(Aggregator):
         """The rule that ranks these lists, `rrf` or `rbc` with a weight per expert; it can be saved and deployed."""
         check_forms(self, preferences)
         estimate = self._estimate(preferences, self.expert_weights_for(preferences.experts))
-        named = dict(zip(preferences.experts.tolist(), estimate.weights.tolist(), strict=True))
-        return replace(estimate.rule, weights=named)
+        weights = dict(zip(preferences.experts.tolist(), estimate.weights.tolist(), strict=True))
+        if estimate.rule == "rrf":
+            return ReciprocalRankFusion(k=self.k, weights=weights)
+        return RankBiasedCentroids(persistence=self.persistence, weights=weights)
 
     def _explain_query(self, preferences: Preferences, query: Id, features: Features | None) -> dict[Id, F8]:
         """Contributions under the weights that come from all queries."""
@@ -103,40 +110,44 @@ class QualityWeightedFusion(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         estimate = self._estimate(preferences, weights)
-        outcome = estimate.rule._scores(preferences, estimate.weights)
-        assert isinstance(outcome, Outcome)
-        return replace(
-            outcome, expert_weights=estimate.weights, notes=tuple(self._describe(preferences, estimate))
+        return Outcome(
+            sum_rank_points(preferences, self._get_points(estimate.rule), estimate.weights),
+            floor=0.0,
+            notes=tuple(self._describe(preferences, estimate)),
+            expert_weights=estimate.weights,
+            overwrite=True,
         )
+
+    def _get_points(self, rule: str) -> Callable[[F8], F8]:
+        """The points by rank of `rrf`, of `rbc`, or, for `auto`, those of the first estimate."""
+        if rule == "rbc":
+            return lambda rank: (1.0 - self.persistence) * self.persistence ** (rank - 1.0)
+        k = self.k if rule == "rrf" else FIRST_K
+        return lambda rank: 1.0 / (k + rank)
 
     def _estimate(self, preferences: Preferences, given: F8) -> _Estimate:
         """Quality and weights of the experts; `given` are the weights that the user set."""
         compared = _select_experts(preferences, given)
         sample = _sample_queries(preferences, compared)
-        rrf, rbc = ReciprocalRankFusion(k=self.k), RankBiasedCentroids(persistence=self.persistence)
-        rule: Positional = rrf if self.points == "rrf" else rbc
-        if self.points == "auto":
-            rule = ReciprocalRankFusion(k=FIRST_K)
-        evidence, lists = None, list(_iterate_lists(preferences, sample, compared))
+        rule, lists = self.points, list(_iterate_lists(preferences, sample, compared))
         while True:
-            correlations = compute_expert_correlations(lists, rule._points, len(compared))
+            correlations = compute_expert_correlations(lists, self._get_points(rule), len(compared))
             group = find_copies(correlations.mean, correlations.shared)
             quality = estimate_expert_quality(correlations.mean, group, correlations.items)
             trust = np.maximum(quality, 0.0) / np.sqrt(np.bincount(group)[group])
             if not (trust > 0).any():
                 trust = np.ones(len(compared))
-            if self.points != "auto" or evidence is not None:
+            if rule != "auto":
                 weights = given * trust.mean() if len(trust) else given
                 weights[compared] = given[compared] * trust
                 doubtful = sample[correlations.by_query < DOUBTFUL]
                 return _Estimate(rule, compared, quality, weights, group, len(sample), doubtful)
-            evidence = measure_rank_evidence(lists, trust)
-            rule = rbc if _is_top_heavy(evidence) else rrf
+            rule = "rbc" if _is_top_heavy(measure_rank_evidence(lists, trust)) else "rrf"
 
     def _describe(self, preferences: Preferences, estimate: _Estimate) -> Iterator[str]:
         """What was chosen, in sentences."""
         experts = preferences.experts.tolist()
-        yield f"points of {estimate.rule!r}; quality estimated from {estimate.queries:,} queries"
+        yield f"points of {estimate.rule}; quality estimated from {estimate.queries:,} queries"
         compared = [str(experts[code]) for code in estimate.compared.tolist()]
         ignored = [e for e, q in zip(compared, estimate.quality.tolist(), strict=True) if q <= 0]
         if ignored and len(ignored) < len(compared):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,13 +11,21 @@ from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import ranking_measures, segments
 from podium.kernels.contest_counts import orient_votes
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.grouping import number_rows, sum_by_group, sum_rows
+from podium.kernels.ordering import rank_order
 from podium.kernels.pairwise_votes import count_items_above
 from podium.kernels.poisson_binomial import OpponentTable
 
-__all__ = ["AnnotatorContests", "collect_annotator_contests", "count_agreeing_pairs", "find_level_starts"]
+__all__ = [
+    "AnnotatorContests",
+    "collect_annotator_contests",
+    "compute_places",
+    "count_agreeing_pairs",
+    "find_level_starts",
+]
 
+TOLERANCE = 1e-10  # relative, for ties: scores are sums over annotators of terms of either sign
 _NONE = np.zeros(0, np.int64)
 
 
@@ -54,9 +63,14 @@ class _SourceContests(NamedTuple):
 
 
 def collect_annotator_contests(
-    preferences: Preferences, weights: F8, pair: str, scale: str, unjudged: str
+    preferences: Preferences,
+    weights: F8,
+    pair: str,
+    scale: str,
+    unjudged: str,
+    strengths: Callable[[F8, F8], F8] = np.divide,
 ) -> AnnotatorContests:
-    """All contests of all experts; the last three arguments are parameters of CrowdAgg."""
+    """All contests of all experts; the last four arguments are those of CrowdAgg."""
     a, b = _from_lists(preferences, weights), _from_votes(preferences, direct=pair == "vote")
     groups, rows, opponents = len(a.judged), len(a.rows.own), len(a.rows.value)
     shift = ContestRows(groups, 0, opponents, opponents, 0, 0, 0, 0)  # type: ignore[arg-type]
@@ -65,7 +79,15 @@ def collect_annotator_contests(
     answers = [np.concatenate((x, y + by)) for x, y, by in zip(a.answers, b.answers, moved, strict=True)]
     judged, size = np.concatenate((a.judged, b.judged)), preferences.index.sizes[answers[1]]
     by = np.maximum(size if scale == "all" else judged, 1).astype(np.float64)
-    rules = {"difference": (0.5 / by, 0.0), "vote": (0.0 * by, 0.5), "printed": (1.0 / by, -0.5)}
+    if pair == "difference":
+        # rows with the same opponents belong to one group
+        some, at = np.unique(both.first[both.last > both.first], return_index=True)
+        last, group = (column[both.last > both.first][at] for column in (both.last, both.group))
+        of_value = np.repeat(group, last - some)
+        both = both._replace(
+            own=strengths(both.own, by[both.group]), value=strengths(both.value, by[of_value])
+        )
+    rules = {"difference": (np.full(len(by), 0.5), 0.0), "vote": (0.0 * by, 0.5), "printed": (1.0 / by, -0.5)}
     slope, step = rules[pair]
     strangers = (size - judged)[both.group]
     stranger = np.where((strangers > 0) & (unjudged == "typical"), both.chance - 0.5, 0.0)
@@ -183,6 +205,19 @@ def _from_votes(preferences: Preferences, *, direct: bool) -> _SourceContests:
 
 
 # -- agreement ---------------------------------------------------------------------------------------------
+
+
+def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:
+    """The place of every slot in its query, from 0; ties share one."""
+    snapped, order, _ = rank_order(scores, starts, None, TOLERANCE, magnitude=magnitude)
+    first: B1 = np.zeros(len(scores), np.bool_)
+    first[starts[:-1][np.diff(starts) > 0]] = True
+    value = snapped[order]
+    first[1:] |= value[1:] != value[:-1]
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(scores)), 0))
+    place = np.empty(len(scores), np.int64)
+    place[order] = begin - np.repeat(starts[:-1], np.diff(starts))
+    return place
 
 
 def count_agreeing_pairs(

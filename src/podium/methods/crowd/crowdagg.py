@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,28 +14,46 @@ from podium.core.params import Choice, Range, Tune
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.labels import Labels
-from podium.data.preferences import Form, Preferences
+from podium.data.preferences import Preferences
 from podium.kernels import poisson_binomial
-from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.dispatch import F8, I8
 from podium.kernels.grouping import sum_by_group
-from podium.kernels.ordering import rank_order
-from podium.kernels.pairwise_votes import whole_weights
 from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost
 from podium.methods.crowd.annotator_contests import (
+    TOLERANCE,
     AnnotatorContests,
     collect_annotator_contests,
+    compute_places,
     count_agreeing_pairs,
     find_level_starts,
 )
 from podium.methods.crowd.crowd_model import NO_JUDGEMENTS
 from podium.methods.input_checks import check_features, check_forms
 
-__all__ = ["CrowdAgg", "NetVotes"]
+__all__ = ["CrowdAgg", "RankDistributions"]
 
-TOLERANCE = 1e-10  # relative, for ties: scores are sums over annotators of terms of either sign
 # for cost estimates: discount rates per tenfold items, quality estimates, operations per logarithm
 RATES, ROUNDS, LOGARITHM = 10, 4, 5
+
+
+class CrowdState(NamedTuple):
+    """The consensus at the last estimate of the annotators' quality."""
+
+    scores: F8
+    magnitude: F8  # by query: the largest term of a score
+    eta: F8  # quality by group
+    converged: bool
+    iterations: int
+    notes: tuple[str, ...]
+
+
+class RankDistributions(NamedTuple):
+    """P(rank) by annotator (an answer each: one with ratings and votes occurs twice), item and rank from the top."""
+
+    items: tuple[Id, ...]
+    annotators: tuple[Id, ...]
+    probabilities: F8
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -43,25 +62,29 @@ class CrowdAgg(Aggregator):
 
     Each annotator's answers become contests between items: ratings and rankings compare all their items
     (equal ones carry no information), votes the two items they name (by the majority of the annotator's votes
-    on a pair). N(i) is the number of items that i beats. With `pair="difference"` item s wins against t, once
-    compared, with probability p = 1/2 + (N(s) - N(t)) / (2 n), where n counts the items judged by this
-    annotator or all items (`scale`); `"vote"` takes every contest as decided; `"printed"` is the formula in
-    the paper, (N(s) - N(t)) / n for the item with more wins and the rest to 1 for the other: it favors the
-    wrong item where they differ little; kept for comparison.
+    on a pair). With `pair="vote"` every contest is decided. N(i) is the number of items that i beats; with
+    `"difference"` item s wins against t, once compared, with probability p = 1/2 + (N(s) - N(t)) / (2 n), where
+    n counts the items judged by this annotator or all items (`scale`); `"printed"` is the formula in the
+    paper, (N(s) - N(t)) / n for the item with more wins and the rest to 1 for the other: it favors the wrong
+    item where they differ little; kept for comparison.
 
     Unjudged items meet all others evenly, as published, or, with `unjudged="typical"`, like a typical item:
     one below a rating as often as the ratings of the query are, or at a uniformly random place of a ranking.
     They gain and lose nothing themselves. The score is the sum over annotators of the expected discount (1 /
     log2(rank + 1), that of rank-biased precision, or a custom `discount` from rank 1 on, 0 beyond its end)
-    minus that of an item without evidence; sorting by it maximizes the expected measure.
+    minus that of an item without evidence; sorting by it maximizes the expected measure, which is the
+    objective in the diagnostics. `compute_rank_distributions` returns the distributions of the ranks.
 
     Quality: an annotator who agrees with the truth on a fraction eta of pairs wins its contests with
     probability eta p + (1 - eta)(1 - p). Starting from 1, eta is the fraction of the annotator's pairs, over
     all queries ("pooled") or per query ("query"), that agree with the consensus, after adding `prior_agree`
-    and `prior_disagree` pairs; the consensus is recomputed until its order is stable. After `fit` with
-    labels, an annotator's pairs of items with different grades are added too, each as `gold` pairs.
-    `Consensus.expert_weights` holds eta. As published, except the formula: `unjudged="even", scale="all",
-    quality="query", prior_agree=0, prior_disagree=0`.
+    and `prior_disagree` observations; the consensus is recomputed until its order is stable or repeats. An
+    observation is a vote, or a judgement: the pairs of a list of n items count as n - 1 together
+    (`evidence="pair"`: each counts). If most annotators disagree with the pooled consensus, it is reversed
+    once (`reversal`). After `fit` with labels, an annotator's pairs of items with different grades are added
+    too, each as `gold` pairs. `Consensus.expert_weights` holds eta. As published, except the formula:
+    `pair="difference", unjudged="even", scale="all", quality="query", prior_agree=0, prior_disagree=0`.
+    A subclass that overrides `compute_strengths` has pair probabilities of its own.
 
     >>> from podium import Preferences
     >>> good = {"a": 1, "b": 1, "c": 0, "d": 0}
@@ -69,7 +92,7 @@ class CrowdAgg(Aggregator):
     >>> p = Preferences.from_lists({"q": {"ann": good, "bob": good, "eve": bad}})
     >>> found = CrowdAgg(prior_agree=1, prior_disagree=1).aggregate(p)
     >>> found.ranking("q"), {e: round(float(w), 2) for e, w in zip(found.experts, found.expert_weights)}
-    (['a', 'b', 'c', 'd'], {'ann': 0.83, 'bob': 0.83, 'eve': 0.17})
+    (['a', 'b', 'c', 'd'], {'ann': 0.8, 'bob': 0.8, 'eve': 0.2})
     """
 
     name = "crowdagg"
@@ -82,7 +105,7 @@ class CrowdAgg(Aggregator):
     ] = 0.95
     pair: Annotated[
         str, Choice("difference", "vote", "printed"), "how certain the outcome of a contest is"
-    ] = "difference"
+    ] = "vote"
     scale: Annotated[str, Choice("judged", "all"), "number of items that divides a difference of wins"] = (
         "judged"
     )
@@ -93,16 +116,24 @@ class CrowdAgg(Aggregator):
         "estimate the annotators' quality over all queries, per query, or not",
     ] = "pooled"
     prior_agree: Annotated[
-        float, Range(0, 1e9), Tune(1, 1_000, log=True), "prior number of agreeing pairs"
-    ] = 150.0
+        float, Range(0, 1e9), Tune(1, 1_000, log=True), "prior number of agreeing observations"
+    ] = 12.0
     prior_disagree: Annotated[
-        float, Range(0, 1e9), Tune(1, 1_000, log=True), "prior number of disagreeing pairs"
-    ] = 50.0
+        float, Range(0, 1e9), Tune(1, 1_000, log=True), "prior number of disagreeing observations"
+    ] = 4.0
+    evidence: Annotated[
+        str, Choice("judgement", "pair"), "what counts as one observation of a list: a judgement or a pair"
+    ] = "judgement"
+    reversal: Annotated[
+        bool, "reverse a consensus that most annotators disagree with (with pooled quality)"
+    ] = True
     gold: Annotated[
         float, Range(0, 1e9), Tune(1, 100, log=True), "number of pairs that one labeled pair counts as"
     ] = 10.0
     max_iterations: Annotated[int, Range(1, 100_000), "maximum number of quality estimates"] = 200
-    discount: Sequence[float] | None = field(default=None)
+    discount: Annotated[
+        Sequence[float] | None, "custom discount, one number per rank from the top, instead of the measure's"
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -166,43 +197,124 @@ class CrowdAgg(Aggregator):
         return [Cost(ranks, "pairs of ranks", 0.0, needed, worst, NO_JUDGEMENTS)]
 
     def _collect_contests(self, preferences: Preferences, weights: F8) -> AnnotatorContests:
-        return collect_annotator_contests(preferences, weights, self.pair, self.scale, self.unjudged)
+        return collect_annotator_contests(
+            preferences, weights, self.pair, self.scale, self.unjudged, self.compute_strengths
+        )
+
+    def compute_strengths(self, wins: F8, items: F8) -> F8:
+        """Strengths in 0 .. 1 of items that win so many contests among so many items of an annotator.
+
+        With `pair="difference"` item s wins against t with probability 1/2 + (strength(s) - strength(t)) / 2.
+        Override it for other probabilities.
+        """
+        return wins / items
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         answers = self._collect_contests(preferences, weights)
-        expected = self._build_expectation(preferences, answers)
-        order, moving = None, self.quality != "none"
-        # quality by group: 1, or the estimate from labels
-        eta, labeled = np.ones(len(answers.expert)), self._count_labeled_pairs(preferences)
-        if moving and labeled[1].any():
-            eta = self._posterior_mean(*labeled)[answers.expert]
-        for done in range(self.max_iterations + 1):
-            scores, magnitude = self._sum_scores(preferences, answers, weights, expected(2 * eta - 1))
-            if not moving:
-                break
-            place = compute_places(scores, preferences.index.starts, magnitude)
-            moving = order is None or bool((place != order).any())
-            if not moving or done == self.max_iterations:
-                break
-            order, eta = place, self._estimate_quality(preferences, answers, place)
+        state = self._estimate_consensus(preferences, answers, weights)
         quality = None
         if self.quality != "none":
             # by expert: the mean over its answers weighted by their pairs, or the prior without any
             all_equal, count = np.zeros(len(preferences.index.items), np.int64), len(preferences.experts)
             pairs = count_agreeing_pairs(preferences, answers, all_equal)[2]
             total = sum_by_group(answers.expert, pairs, count)
-            mean = sum_by_group(answers.expert, pairs * eta, count) / np.where(total > 0, total, 1.0)
-            quality = np.where(total > 0, mean, self._posterior_mean(*labeled))
-        note = f"the order did not converge within {self.max_iterations} estimates of the annotators' quality"
+            mean = sum_by_group(answers.expert, pairs * state.eta, count) / np.where(total > 0, total, 1.0)
+            prior = self._posterior_mean(*self._count_labeled_pairs(preferences))
+            quality = np.where(total > 0, mean, prior)
         return Outcome(
-            scores,
+            state.scores,
             tolerance=TOLERANCE,
-            magnitude=magnitude,
-            converged=not moving,
-            iterations=done,
-            notes=(note,) if moving else (),
+            magnitude=state.magnitude,
+            converged=state.converged,
+            iterations=state.iterations,
+            objective=self._sum_objective(preferences, state.scores),
+            notes=state.notes,
             expert_weights=quality,
         )
+
+    def _estimate_consensus(
+        self, preferences: Preferences, answers: AnnotatorContests, weights: F8
+    ) -> CrowdState:
+        """Scores and qualities in turn, until the order is stable or one of the earlier orders returns."""
+        expected = self._build_expectation(preferences, answers)
+        order, moving, cycle = None, self.quality != "none", 0
+        # quality by group: 1, or the estimate from labels
+        eta, labeled = np.ones(len(answers.expert)), self._count_labeled_pairs(preferences)
+        if moving and labeled[1].any():
+            eta = self._posterior_mean(*labeled)[answers.expert]
+        may_reverse = self.reversal and self.quality == "pooled" and not labeled[1].any()
+        notes: list[str] = []
+        seen: dict[bytes, int] = {}
+        for done in range(self.max_iterations + 1):
+            scores, magnitude = self._sum_scores(preferences, answers, weights, expected(2 * eta - 1))
+            if not moving:
+                break
+            place = compute_places(scores, preferences.index.starts, magnitude)
+            moving = order is None or bool((place != order).any())
+            digest = hashlib.sha256(place.tobytes()).digest()
+            cycle = done - seen.get(digest, done) if moving else 0
+            seen[digest] = done
+            if done == self.max_iterations:
+                break
+            agree, total = self._count_evidence(preferences, answers, place)
+            if cycle or not moving:
+                if not may_reverse or not self._is_reversed(answers, weights, agree, total):
+                    break
+                may_reverse, moving, cycle, agree = False, True, 0, total - agree
+                notes.append("most annotators disagreed with the consensus, so it was reversed once")
+                seen.clear()
+            order, eta = place, self._estimate_quality(preferences, answers, agree, total)
+        if moving:
+            end = f"it cycles through {cycle} orders" if cycle else f"stopped after {done} estimates"
+            notes.append(f"the annotators' quality did not converge: {end}")
+        return CrowdState(scores, magnitude, eta, not moving, done, tuple(notes))
+
+    def compute_rank_distributions(self, preferences: Preferences, query: Id) -> RankDistributions:
+        """The distribution of every item's rank by each annotator of a query, at the estimated qualities.
+
+        >>> from podium import Preferences
+        >>> p = Preferences.from_lists({"q": {"ann": {"a": 1, "b": 0}, "bob": {"b": 1, "c": 0}}})
+        >>> ranks = CrowdAgg(quality="none").compute_rank_distributions(p, "q")
+        >>> ranks.items, ranks.annotators
+        (('a', 'b', 'c'), ('ann', 'bob'))
+        >>> ranks.probabilities[0].round(2).tolist()
+        [[0.75, 0.25, 0.0], [0.0, 0.25, 0.75], [0.25, 0.5, 0.25]]
+        """
+        check_forms(self, preferences)
+        self._check_costs(preferences)
+        index, code = preferences.index, preferences.index.query_code(query)
+        weights = self.expert_weights_for(preferences.experts.tolist())
+        answers = self._collect_contests(preferences, weights)
+        tilt = 2 * self._estimate_consensus(preferences, answers, weights).eta - 1
+        first, size = int(index.starts[code]), int(index.sizes[code])
+        groups = np.flatnonzero(answers.query == code)
+        even = poisson_binomial.compute_rank_distributions(np.full((1, size - 1), 0.5))[0]
+        laws = np.tile(even, (len(groups), size, 1))
+        group_of_entry = answers.contests.group[answers.row]
+        for number, group in enumerate(groups.tolist()):
+            rows = np.flatnonzero(answers.contests.group == group)
+            win = np.stack(
+                [answers.contests.list_win_chances(row, float(tilt[group])) for row in rows.tolist()]
+            )
+            by_row = poisson_binomial.compute_rank_distributions(win)
+            if group < len(answers.rest) and answers.rest[group] >= 0:
+                laws[number] = by_row[np.searchsorted(rows, answers.rest[group])]
+            entries = np.flatnonzero(group_of_entry == group)
+            laws[number, answers.slot[entries] - first] = by_row[np.searchsorted(rows, answers.row[entries])]
+        names = preferences.experts.take(answers.expert[groups])
+        return RankDistributions(tuple(index.items[first : first + size]), tuple(names), laws)
+
+    def _sum_objective(self, preferences: Preferences, scores: F8) -> float:
+        """The expected measure of the ranking, summed over queries, minus that of items without evidence.
+
+        The gain of an item follows from its place as published: 2^((n - place) / n) - 1, or (n - place) / n.
+        """
+        starts, sizes = preferences.index.starts, preferences.index.sizes
+        query = preferences.index.query_of_slot
+        order = np.lexsort((-scores, query))
+        relevance = 1.0 - (np.arange(len(scores)) - starts[:-1][query] + 1.0) / sizes[query]
+        gain = 2.0**relevance - 1.0 if self.measure == "ndcg" and self.discount is None else relevance
+        return float(np.sum(gain * scores[order]))
 
     # -- quality ---------------------------------------------------------------------------------------------
 
@@ -217,10 +329,32 @@ class CrowdAgg(Aggregator):
         whole = total + self.prior_agree + self.prior_disagree
         return np.where(whole > 0, (agree + self.prior_agree) / np.where(whole > 0, whole, 1.0), 0.5)
 
-    def _estimate_quality(self, preferences: Preferences, answers: AnnotatorContests, place: I8) -> F8:
-        """Quality by group, from the agreement with labels and a consensus; pairs it ties count half."""
+    def _count_evidence(
+        self, preferences: Preferences, answers: AnnotatorContests, place: I8
+    ) -> tuple[F8, F8]:
+        """By group: pairs in the order of a consensus, pairs it ties counting half, and all pairs.
+
+        By judgement, the pairs of a list count as many as it has items, less one: they are not independent.
+        """
         agree, against, total = count_agreeing_pairs(preferences, answers, place)
         agree = (total + agree - against) / 2
+        if self.evidence == "judgement":
+            lists = len(answers.rest)
+            most = preferences.lists.lengths - 1
+            factor = np.ones(len(total))
+            factor[:lists] = np.minimum(1.0, most / np.maximum(total[:lists], 1.0))
+            agree, total = factor * agree, factor * total
+        return agree, total
+
+    def _is_reversed(self, answers: AnnotatorContests, weights: F8, agree: F8, total: F8) -> bool:
+        """Whether most annotators disagree with the consensus: a few busy or consistent ones outweigh them."""
+        more = sum_by_group(answers.expert, 2 * agree - total, len(weights))
+        return float(weights @ np.sign(np.round(more, 9))) < 0
+
+    def _estimate_quality(
+        self, preferences: Preferences, answers: AnnotatorContests, agree: F8, total: F8
+    ) -> F8:
+        """Quality by group, from the agreement with labels and with a consensus."""
         if self.quality == "pooled":
             count = len(preferences.experts)
             agree, total = (sum_by_group(answers.expert, n, count)[answers.expert] for n in (agree, total))
@@ -262,49 +396,3 @@ class CrowdAgg(Aggregator):
             base = np.bincount(answers.query[:lists], weights=rest, minlength=len(index))
             scores += np.repeat(base, index.sizes)
         return scores, magnitude
-
-
-def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:
-    """The place of every slot in its query, from 0; ties share one."""
-    snapped, order, _ = rank_order(scores, starts, None, TOLERANCE, magnitude=magnitude)
-    first: B1 = np.zeros(len(scores), np.bool_)
-    first[starts[:-1][np.diff(starts) > 0]] = True
-    value = snapped[order]
-    first[1:] |= value[1:] != value[:-1]
-    begin = np.maximum.accumulate(np.where(first, np.arange(len(scores)), 0))
-    place = np.empty(len(scores), np.int64)
-    place[order] = begin - np.repeat(starts[:-1], np.diff(starts))
-    return place
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class NetVotes(Aggregator):
-    """Votes for an item minus votes against it.
-
-    A rating above `middle` is a vote for, one below it a vote against; a list without ratings is a vote for
-    each of its items; a comparison is a vote for its winner and one against its loser, a tie none.
-
-    >>> from podium import Preferences
-    >>> p = Preferences.from_lists({"q": {"ann": {"a": 1, "b": 1}, "bob": {"a": 1, "b": 0}, "eve": {"c": 1}}})
-    >>> NetVotes().aggregate(p).to_dict()
-    {'q': {'a': 2.0, 'c': 1.0, 'b': 0.0}}
-    """
-
-    name = "net_votes"
-    tags = Tags(accepts=frozenset({Form.RATING, Form.COMPARISON}), additive=True)
-
-    middle: Annotated[float, Range(-1e9, 1e9), "the neutral rating"] = 0.5
-
-    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        lists, votes, slots = preferences.lists, preferences.comparisons, len(preferences.index.items)
-        weights, unit = whole_weights(weights)
-        for_or_against = np.sign(lists.fill_scores(preferences.index.sizes) - self.middle)
-        value = weights[lists.expert][lists.list_of_row] * for_or_against
-        total = np.bincount(lists.item, weights=value, minlength=slots).astype(np.float64)
-        value = np.where(votes.tie, 0.0, weights[votes.expert] * votes.weight)
-        for side, sign in ((votes.winner, 1.0), (votes.loser, -1.0)):
-            total += np.bincount(side, weights=sign * value, minlength=slots)
-        several = len(for_or_against) > 0 and bool(np.ptp(lists.fill_scores(preferences.index.sizes)) > 0)
-        one_sided = several and bool((for_or_against == for_or_against[0]).all())
-        note = f"all ratings lie on one side of middle={self.middle:g}, so they only count raters"
-        return Outcome(total * unit, notes=(note,) if one_sided else ())

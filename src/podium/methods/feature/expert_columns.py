@@ -13,9 +13,19 @@ from podium.kernels.dispatch import F8, I8
 from podium.kernels.distributions import normal_quantile
 from podium.methods.learned.svd_features import check_table_size
 
-__all__ = ["SCALES", "build_expert_columns", "find_equal_columns", "match_experts"]
+__all__ = [
+    "SCALES",
+    "build_expert_columns",
+    "find_copied_features",
+    "find_equal_columns",
+    "match_experts",
+    "share_items_beyond_chance",
+]
 
 SCALES = ("rank", "normal", "score")
+COPY = 1e-3  # unexplained fraction of a list's ranks below which a feature is the list itself
+CLOSE = 0.2  # the same, for a first comparison over all items
+SURE = 2.0  # standard errors
 
 
 def build_expert_columns(preferences: Preferences, experts: I8, n: int, scale: str) -> F8:
@@ -87,3 +97,71 @@ def find_equal_columns(table: F8) -> I8:
     return np.array(
         [first.setdefault(c.tobytes(), k) for k, c in enumerate(np.ascontiguousarray(rounded.T))], np.int64
     )
+
+
+def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dict[int, int]:
+    """Features (columns of `values`) that order the items of a list like the list or its reverse, with its expert.
+
+    Ranks among the listed items are compared, so any monotone transform counts as a copy. `table` has a
+    column per expert.
+    """
+    lists, index = preferences.lists, preferences.index
+    places = np.stack([_rank_in_groups(index.starts, column) for column in values.T], axis=1)
+    copies: dict[int, int] = {}
+    for expert, column in enumerate(table.T):
+        rows = np.flatnonzero(lists.expert[lists.list_of_row] == expert)
+        item, of_row = lists.item[rows], lists.list_of_row[rows]
+        starts = np.append(np.flatnonzero(np.diff(of_row, prepend=-1)), len(rows))
+        own = _rank_in_groups(starts, -lists.rank[rows].astype(np.float64))
+        for feature in np.flatnonzero(values.any(axis=0)).tolist():
+            if feature in copies or _compute_unexplained(column[item], places[item, feature]) > CLOSE:
+                continue
+            if _compute_unexplained(own, _rank_in_groups(starts, values[item, feature])) < COPY:
+                copies[feature] = expert
+    return copies
+
+
+def _rank_in_groups(starts: I8, values: F8) -> F8:
+    """Mean ranks in each group, with mean 0."""
+    group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((values, group))
+    sorted_values = values[order]
+    new = np.ones(len(values), np.bool_)
+    new[1:] = (sorted_values[1:] != sorted_values[:-1]) | (np.diff(group) > 0)
+    run = np.cumsum(new) - 1
+    mean = np.bincount(run, np.arange(len(values), dtype=np.float64)) / np.bincount(run)
+    ranks = np.empty(len(values))
+    ranks[order] = mean[run]
+    middle = (starts[:-1] + starts[1:] - 1) / 2
+    return ranks - middle[group]
+
+
+def _compute_unexplained(one: F8, other: F8) -> float:
+    """1 minus the squared correlation of centered values; 1 where one is constant."""
+    size = float(one @ one) * float(other @ other)
+    return 1.0 - float(one @ other) ** 2 / size if size > 0 else 1.0
+
+
+def share_items_beyond_chance(preferences: Preferences) -> bool:
+    """Whether the lists of a query have more items in common than lists of random items would have.
+
+    Lists that end early because they keep their best items do; lists of items that were assigned do not. The
+    variance of the number of lists per item is compared with that under independent choices.
+    """
+    lists, index, experts = preferences.lists, preferences.index, len(preferences.experts)
+    if (lists.lengths == index.sizes[lists.query_of_list]).all():
+        return False
+    # equal lists count once, as they do in the search for weights
+    table = build_expert_columns(preferences, np.arange(experts), experts, "rank")
+    kept = (find_equal_columns(table) == np.arange(experts))[lists.expert]
+    rows = kept[lists.list_of_row]
+    times = np.bincount(lists.item[rows], minlength=len(index.items)).astype(np.float64)
+    query = lists.query_of_list[kept]
+    share = lists.lengths[kept] / np.maximum(index.sizes[query], 1)
+    expected = np.bincount(query, share * (1 - share), len(index))
+    some = expected > 0
+    mean = np.bincount(query, share, len(index))
+    spread = np.bincount(index.query_of_slot, (times - mean[index.query_of_slot]) ** 2, len(index))
+    wanted = float((expected * index.sizes)[some].sum())
+    freedom = float((index.sizes - 1)[some].sum())
+    return freedom > 0 and float(spread[some].sum()) / wanted > 1 + SURE * np.sqrt(2 / freedom)

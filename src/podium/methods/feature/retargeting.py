@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Self
 
 import numpy as np
 
-from podium.core.errors import NotFittedError, ParameterError
+from podium.core.errors import NotFittedError, ParameterError, PodiumWarning
 from podium.core.params import Choice, Range, Tune
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import F8
-from podium.kernels.monotone_retargeting import LOSSES, RetargetingSettings
+from podium.kernels.dispatch import F8, I8
+from podium.kernels.monotone_retargeting import LOSSES, RetargetingSettings, compute_largest_margin
 from podium.methods.base import FEATURES, Aggregator, Outcome, Tags
 from podium.methods.feature import expert_columns as listed
 from podium.methods.feature.feature_model import normalize_by_query
@@ -36,13 +37,17 @@ class MonotoneRetargeting(Aggregator):
     alternating regression and isotonic regression. Lists that do not fit get weight 0. The reliability of the
     features is measured first: where they explain less than `trust` of the lists' common order, or are
     absent, the lists alone determine the ranking, weighted by their agreement. Weights are shared by all
-    queries unless `pooled` is off. Labels given to `fit` are kept as a known order of those items.
+    queries unless `pooled` is off. Labels given to `fit` are a known order: both sums are fitted to it, and the
+    labeled items are ranked in it.
 
-    Needs item features related to quality. Missing values count as the query's mean.
+    Needs item features related to quality. Missing values count as the query's mean. A feature that is itself
+    one of the lists is left out with a warning: it would always agree with that list. Noise in the lists limits
+    what features can explain, so `trust` applies to the reliable part of the lists' common order.
 
     >>> from podium import Features, Preferences
     >>> p = Preferences.from_lists({"q": {1: "abcdef", 2: "abdcfe", 3: "fdbeac"}})
-    >>> x = Features.from_rows(["q"] * 6, list("abcdef"), [[9.0], [7.0], [4.0], [3.0], [2.0], [1.0]], ["fit"])
+    >>> values = [[7, 3], [8, 1], [4, 2], [3, 2], [1, 3], [2, 1]]
+    >>> x = Features.from_rows(["q"] * 6, list("abcdef"), values, ["clicks", "links"])
     >>> model = MonotoneRetargeting().fit(p, features=x)
     >>> model.aggregate(p, x).ranking("q"), model.expert_weights()
     (['a', 'b', 'c', 'd', 'e', 'f'], {1: 1.0, 2: 0.0, 3: 0.0})
@@ -67,8 +72,16 @@ class MonotoneRetargeting(Aggregator):
     feature_l2: Annotated[float, Range(0, 1e3), Tune(1e-5, 1, log=True), "penalty on their squares"] = 1e-3
     margin: Annotated[float, Range(0, 10), "smallest difference between consecutive targets"] = 0.0
     trust: Annotated[
-        float, Range(0, 1), "fraction of the lists' common order that the features must explain"
+        float,
+        Range(0, 1),
+        "fraction of the lists' common order that the features must explain, relative to its reliability",
     ] = 0.5
+    missing: Annotated[
+        str,
+        Choice("auto", "below", "mean"),
+        "unlisted items: below the listed ones, or at the list's mean; auto: below if lists share more items "
+        "than by chance",
+    ] = "auto"
     side: Annotated[
         str,
         Choice("auto", "lists", "features", "both"),
@@ -93,12 +106,21 @@ class MonotoneRetargeting(Aggregator):
             if labels is not None:
                 raise ParameterError(f"{self.name}: labels need pooled=True; weights per query are not kept")
             return self
+        preferences = self._read_unlisted_items(preferences)
         fit = self.search(preferences, features, labels)
+        self.missing_ = "below" if preferences.unlisted == "below" else "mean"
         self.experts_: list[Id] = preferences.experts.tolist()
         self.features_ = [] if features is None else list(features.names)
         self.weights_, self.coefficients_, self.balance_ = fit.weights, fit.coefficients, fit.balance
         self.mode_, self.explained_, self.history_ = fit.mode, fit.explained, fit.history
-        self.iterations_, self.objective_ = fit.turns, fit.objective
+        self.iterations_, self.objective_, self.reliability_ = fit.turns, fit.objective, fit.reliability
+        # by query, the labeled items that are ranked, with their grades
+        self.known_: dict[Id, dict[Id, float]] = {}
+        if labels is not None:
+            index, grades = preferences.index, labels.align(preferences.index)
+            for slot in np.flatnonzero(~np.isnan(grades)).tolist():
+                query = index.queries[int(index.query_of_slot[slot])]
+                self.known_.setdefault(query, {})[index.items[slot]] = float(grades[slot])
         return self
 
     def search(
@@ -110,8 +132,10 @@ class MonotoneRetargeting(Aggregator):
         traced: bool = False,
     ) -> RetargetingResult:
         """Learn from these data; `traced` records every alternation of the best run."""
+        preferences = self._read_unlisted_items(preferences)
         table = self._build_columns(preferences, preferences.experts.tolist())
-        values = self._normalize_features(preferences.index, features)
+        values = self._select_features(preferences, table, features)
+        self._check_margin(preferences.index.sizes)
         grades = None if labels is None else labels.align(preferences.index)
         return search_weights(table, values, preferences.index.starts, self._build_options(grades, traced))
 
@@ -119,6 +143,36 @@ class MonotoneRetargeting(Aggregator):
         settings = RetargetingSettings(self.loss, self.margin, self.max_iterations, grades=grades)
         penalties = (self.l1, self.l2, self.feature_l1, self.feature_l2)
         return RetargetingOptions(*penalties, self.trust, self.side, self.starts == "all", settings, traced)
+
+    def _check_margin(self, sizes: I8) -> None:
+        most = compute_largest_margin(sizes)
+        if self.margin > most:
+            raise ParameterError(
+                f"{self.name}: margin is {self.margin:g}, but targets of root mean square 1 can differ by at most "
+                f"{most:.2g} here (the longest query has {sizes.max()} items); give a smaller margin"
+            )
+
+    def _read_unlisted_items(self, preferences: Preferences) -> Preferences:
+        """The preferences with the reading of unlisted items that `missing` selects."""
+        rule = getattr(self, "missing_", self.missing)
+        below = rule == "below" or (rule == "auto" and listed.share_items_beyond_chance(preferences))
+        return preferences.with_unlisted("below") if below else preferences
+
+    def _select_features(self, preferences: Preferences, table: F8, features: Features | None) -> F8:
+        """The normalized features, 0 for those that are one of the lists."""
+        values = self._normalize_features(preferences.index, features)
+        copies = listed.find_copied_features(preferences, table, values) if features is not None else {}
+        for feature, expert in copies.items():
+            assert features is not None
+            warnings.warn(
+                f"{self.name}: feature {features.names[feature]!r} orders the items as list "
+                f"{preferences.experts[expert]!r} does, so it is left out of the features: it says nothing about "
+                "that list, and would discard all others",
+                PodiumWarning,
+                stacklevel=4,
+            )
+            values[:, feature] = 0.0
+        return values
 
     def _build_columns(self, preferences: Preferences, experts: list[Id]) -> F8:
         """A column for each of these experts; an unknown expert raises an error."""
@@ -156,24 +210,14 @@ class MonotoneRetargeting(Aggregator):
             return self._score_by_query(preferences, features)
         model = self._ensure_fitted(preferences, features)
         parts, rest = model._compute_contributions(preferences, features)
-        shares, notes = model.expert_weights(), []
-        if model.features_:
-            notes.append(f"the features explain {max(model.explained_, 0.0):.0%} of the lists' common order")
-            if model.mode_ == "lists":
-                notes.append(f"that is below trust={model.trust:g}, so the lists alone determine the ranking")
-            elif model.mode_ == "settled":
-                notes.append("a weighting of the features reproduces the order of the kept lists")
-        gone = [str(e) for e, w in shares.items() if w == 0]
-        if gone:
-            few = ", ".join(gone[:8]) + (", ..." if len(gone) > 8 else "")
-            notes.append(f"discarded {len(gone)} of {len(model.experts_)} lists: {few}")
+        shares = model.expert_weights()
         return Outcome(
-            parts.sum(axis=1) + rest,
+            model._keep_known_order(preferences.index, parts.sum(axis=1) + rest),
             tolerance=NEAR,
             floor=1.0,
             iterations=model.iterations_,
             objective=model.objective_,
-            notes=tuple(notes),
+            notes=model._describe_fit(),
             expert_weights=np.array([shares.get(e, 0.0) for e in preferences.experts], np.float64),
         )
 
@@ -186,14 +230,37 @@ class MonotoneRetargeting(Aggregator):
     def _compute_contributions(self, preferences: Preferences, features: Features | None) -> tuple[F8, F8]:
         """Contributions of every list (columns) and of all features together to each slot."""
         Features.require(features, self.features_, self.name)
+        preferences = self._read_unlisted_items(preferences)
         table = self._build_columns(preferences, self.experts_)
         lists, rest = np.asarray(self.balance_).tolist()
         values = self._normalize_features(preferences.index, features)
         return lists * table * np.asarray(self.weights_), rest * (values @ np.asarray(self.coefficients_))
 
+    def _keep_known_order(self, index: ItemIndex, scores: F8) -> F8:
+        """The same scores, those of labeled items exchanged among them so that they fall with the grades."""
+        known = {query: grades for query, grades in self.known_.items() if query in index.queries}
+        if not known:
+            return scores
+        grades = Labels.from_dict(known).align(index)
+        scores = scores.copy()
+        for query in np.unique(index.query_of_slot[~np.isnan(grades)]):
+            slots = np.arange(*index.starts[query : query + 2])
+            slots = slots[~np.isnan(grades[slots])]
+            slots = slots[np.lexsort((-scores[slots], -grades[slots]))]
+            values = np.sort(scores[slots])[::-1]
+            gap = 4 * NEAR * max(1.0, float(np.abs(values).max()))
+            for k in range(1, len(slots)):
+                if grades[slots[k]] < grades[slots[k - 1]]:
+                    # a tie would be broken by id
+                    values[k] = min(values[k], values[k - 1] - gap)
+            scores[slots] = values
+        return scores
+
     def _score_by_query(self, preferences: Preferences, features: Features | None) -> Outcome:
+        preferences = self._read_unlisted_items(preferences)
         table = self._build_columns(preferences, preferences.experts.tolist())
-        values, starts = self._normalize_features(preferences.index, features), preferences.index.starts
+        values, starts = self._select_features(preferences, table, features), preferences.index.starts
+        self._check_margin(np.array([preferences.index.sizes.max(initial=0)]))
         scores, solutions = np.zeros(len(table)), []
         for a, b in pairwise(starts.tolist()):
             one = search_weights(table[a:b], values[a:b], np.array([0, b - a]), self._build_options())
@@ -214,10 +281,38 @@ class MonotoneRetargeting(Aggregator):
             expert_weights=np.mean(shares, axis=0) if shares else None,
         )
 
+    def _describe_fit(self) -> tuple[str, ...]:
+        notes = []
+        if self.features_:
+            notes.append(
+                f"the features explain {max(self.explained_, 0.0):.0%} of the lists' common order, of which "
+                f"{self.reliability_:.0%} is reliable"
+            )
+            if self.mode_ == "lists":
+                notes.append(
+                    f"that is below trust={self.trust:g} of the reliable part, so the lists alone determine the "
+                    "ranking"
+                )
+            elif self.mode_ == "settled":
+                notes.append("a weighting of the features reproduces the order of the kept lists")
+        if self.known_:
+            count = sum(map(len, self.known_.values()))
+            effect = "have no effect on the weights" if self.mode_ == "lists" else "steer the weights"
+            notes.append(
+                f"the labels {effect}; the {count} labeled items are ranked in the order of their grades"
+            )
+        gone = [str(e) for e, w in self.expert_weights().items() if w == 0]
+        if gone:
+            few = ", ".join(gone[:8])
+            notes.append(
+                f"discarded {len(gone)} of {len(self.experts_)} lists: {few}{', ...' if len(gone) > 8 else ''}"
+            )
+        return tuple(notes)
+
     @property
     def explains_exactly(self) -> bool:
-        """Whether the contributions that `explain` returns add up to the score: true with pooled weights."""
-        return self.pooled
+        """Whether the contributions that `explain` returns add up to the score: with pooled weights, no labels."""
+        return self.pooled and not getattr(self, "known_", None)
 
     def _explain_query(self, preferences: Preferences, query: Id, features: Features | None) -> dict[Id, F8]:
         """Contributions of each list, and of all features together; pooled weights come from all queries."""

@@ -23,7 +23,13 @@ from podium.kernels.monotone_retargeting import (
 )
 from podium.methods.feature.expert_columns import find_equal_columns
 
-__all__ = ["RetargetingOptions", "RetargetingResult", "compute_agreement_weights", "search_weights"]
+__all__ = [
+    "RetargetingOptions",
+    "RetargetingResult",
+    "compute_agreement_weights",
+    "compute_reliability",
+    "search_weights",
+]
 
 NEAR = 10.0  # factor on the smallest misfit up to which solutions fit about equally well
 SLIGHT = 0.1  # fraction of the weights below which a list may be dropped
@@ -31,6 +37,7 @@ SETTLED = 1e-3  # misfit below which the features reproduce the order of the lis
 FIRST = 3  # alternations from every start
 LAST = 4  # starts that are run to the end
 SINGLE = 16  # single lists to start from, at most: those that the features explain best
+LEAST = 0.2  # reliability assumed at least
 ROUNDS = 500  # of the power iteration
 STILL = 1e-12  # change of the weights at which it stops
 
@@ -58,6 +65,7 @@ class RetargetingResult(NamedTuple):
     balance: F8  # of the lists and of the features
     mode: str  # "lists": features not trusted; "settled": both sides agree; "open": they differ slightly
     explained: float  # fraction of the lists' common order that the features explain
+    reliability: float  # fraction of it that is not noise of the lists: the most that features can explain
     objective: float
     turns: int
     history: list[float]
@@ -83,12 +91,13 @@ def _search_distinct(table: F8, values: F8, starts: I8, options: RetargetingOpti
     plain = compute_agreement_weights(table)
     agreed = scale_to_unit(table @ plain)
     straight = LinearPredictor(values, starts, "squared", 0.0, max(options.feature_l2, 1e-6))
-    width, freedom, explained = values.shape[1], len(agreed) - (len(starts) - 1), 0.0
+    width, freedom, explained = int(values.any(axis=0).sum()), len(agreed) - (len(starts) - 1), 0.0
+    reliability = compute_reliability(table * plain)
     if width and agreed.any() and freedom > width:
         # adjusted R squared
         left = float(np.mean((agreed - straight.predict(straight.fit(agreed))) ** 2))
         explained = 1.0 - left * max(freedom, 1) / max(freedom - width, 1)
-    if not width or not agreed.any() or explained < options.trust:
+    if not width or not agreed.any() or explained < options.trust * reliability:
         # the lists alone determine the ranking
         coefficients = straight.fit(agreed)
         predictor, balance = straight.predict(coefficients), np.array([1.0, 0.0])
@@ -96,7 +105,9 @@ def _search_distinct(table: F8, values: F8, starts: I8, options: RetargetingOpti
             balance = _fixed_balance(options.side)
         weights, coefficients = plain / _nonzero_size(table @ plain), coefficients / _nonzero_size(predictor)
         trace = [(agreed, predictor)]
-        return RetargetingResult(weights, coefficients, balance, "lists", explained, 1.0, 0, [], trace)
+        return RetargetingResult(
+            weights, coefficients, balance, "lists", explained, reliability, 1.0, 0, [], trace
+        )
     begins = _iterate_starts(table, plain, lists, straight, options.singles)
     runs = _run_starts(begins, lists, features, options)
     # the features fit a list and its reverse equally well: the lists' common order determines the sign
@@ -104,11 +115,11 @@ def _search_distinct(table: F8, values: F8, starts: I8, options: RetargetingOpti
     settled = [run for run in runs if _compute_misfit(run) < SETTLED]
     if settled:
         pruned = _prune_lists(settled, lists, features, options)
-        return _select_fewest_lists(pruned, table, explained, options.side)
+        return _select_fewest_lists(pruned, table, (explained, reliability), options.side)
     best = min(runs, key=_compute_misfit)
     weights, auto = best.lists.coefficients, options.side == "auto"
     balance = _estimate_balance(table, weights, best, starts) if auto else _fixed_balance(options.side)
-    return _build_result(best, weights, table, balance, "open", explained)
+    return _build_result(best, weights, table, balance, "open", (explained, reliability))
 
 
 def _run_starts(
@@ -154,6 +165,20 @@ def compute_agreement_weights(table: F8) -> F8:
             return new
         weights = new
     return weights
+
+
+def compute_reliability(parts: F8) -> float:
+    """The reliability of a sum of centered columns: Cronbach's alpha, the mean over all split halves.
+
+    At least `LEAST`, so that lists without any agreement do not make chance look like an explanation; 1 for a
+    single column, whose noise cannot be estimated.
+    """
+    parts = parts[:, parts.any(axis=0)]
+    count, total = parts.shape[1], float(np.sum(parts.sum(axis=1) ** 2))
+    if count < 2 or not total:
+        return 1.0
+    alpha = count / (count - 1) * (1.0 - float(np.sum(parts**2)) / total)
+    return max(float(alpha), LEAST)
 
 
 def _iterate_starts(
@@ -215,7 +240,7 @@ def _prune_lists(
 
 
 def _select_fewest_lists(
-    runs: list[RetargetingSolution], table: F8, explained: float, side: str
+    runs: list[RetargetingSolution], table: F8, gate: tuple[float, float], side: str
 ) -> RetargetingResult:
     """The fewest lists whose order the features reproduce; averaged over choices that fit about equally well."""
     near = NEAR * min(map(_compute_misfit, runs))
@@ -229,16 +254,17 @@ def _select_fewest_lists(
     best = min(chosen.values(), key=_compute_misfit)
     sums = [run.lists.coefficients / _nonzero_size(run.lists.predictor) for run in chosen.values()]
     balance = np.array([1.0, 0.0]) if side == "auto" else _fixed_balance(side)
-    return _build_result(best, np.mean(sums, axis=0), table, balance, "settled", explained)
+    return _build_result(best, np.mean(sums, axis=0), table, balance, "settled", gate)
 
 
 def _build_result(
-    run: RetargetingSolution, weights: F8, table: F8, balance: F8, mode: str, explained: float
+    run: RetargetingSolution, weights: F8, table: F8, balance: F8, mode: str, gate: tuple[float, float]
 ) -> RetargetingResult:
     weights = weights / _nonzero_size(table @ weights)
     coefficients = run.features.coefficients / _nonzero_size(run.features.predictor)
+    explained, reliability = gate
     progress = run.objective, run.turns, run.history, run.trace
-    return RetargetingResult(weights, coefficients, balance, mode, explained, *progress)
+    return RetargetingResult(weights, coefficients, balance, mode, explained, reliability, *progress)
 
 
 def _estimate_balance(table: F8, weights: F8, run: RetargetingSolution, starts: I8) -> F8:
