@@ -267,12 +267,7 @@ class MajorityVote(Aggregator):
         value = np.where(others > 0, 1 - (place - 1) / np.maximum(others, 1), 0.5)
         rated = np.zeros(len(lists), np.bool_)
         if lists.score is not None:
-            # queries whose votes are all ratings
-            unrated = lists.query_of_list[lists.list_of_row[np.isnan(lists.score)]]
-            only_ratings = (np.bincount(unrated, minlength=len(preferences)) == 0) & (
-                np.diff(pairs.query_starts) == 0
-            )
-            rated = only_ratings[lists.query_of_list]
+            rated = self._find_rated_queries(preferences)[lists.query_of_list]
             value = np.where(rated[lists.list_of_row], lists.score, value)
         weight, none = votes.list_weight, np.zeros(len(lists))
         total = lists.sum_affine(value, none, weight, slots)
@@ -287,6 +282,14 @@ class MajorityVote(Aggregator):
             votes_cast = votes_cast + np.bincount(side, weights=votes.vote_weight, minlength=slots)
         unranked = votes_cast <= 0
         return Outcome(total / np.where(unranked, 1.0, votes_cast), unranked)
+
+    @staticmethod
+    def _find_rated_queries(preferences: Preferences) -> B1:
+        """Whether all votes of a query are ratings, by query; for preferences with scores."""
+        lists, pairs = preferences.lists, preferences.comparisons
+        unrated = lists.query_of_list[lists.list_of_row[np.isnan(lists.score)]]
+        counts = np.bincount(unrated, minlength=len(preferences))
+        return np.asarray((counts == 0) & (np.diff(pairs.query_starts) == 0))
 
     @staticmethod
     def _add_unlisted(preferences: Preferences, weight: F8, total: F8, votes_cast: F8) -> tuple[F8, F8]:
