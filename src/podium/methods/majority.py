@@ -16,7 +16,7 @@ import numpy as np
 from podium.core.params import Choice
 from podium.data.preferences import Preferences
 from podium.kernels import majority, segments
-from podium.kernels.dispatch import F8
+from podium.kernels.dispatch import B1, F8
 from podium.kernels.pairwise_votes import Votes, find_unranked_slots, whole_weights
 from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost, table_cost
@@ -287,6 +287,7 @@ class MajorityVote(Aggregator):
     def _find_rated_queries(preferences: Preferences) -> B1:
         """Whether all votes of a query are ratings, by query; for preferences with scores."""
         lists, pairs = preferences.lists, preferences.comparisons
+        assert lists.score is not None
         unrated = lists.query_of_list[lists.list_of_row[np.isnan(lists.score)]]
         counts = np.bincount(unrated, minlength=len(preferences))
         return np.asarray((counts == 0) & (np.diff(pairs.query_starts) == 0))
