@@ -24,7 +24,8 @@ Amended after the first runs: a consensus was first taken as reversed where its 
 qualities likelier, which helped nowhere and failed with prior 3/1; it is now reversed where most annotators
 disagree with it. `pair` (vote or difference) became part of a candidate, because on MIREX 2005 no prior was
 near the other methods. The choice was made with fewer candidates than listed (judgement 3/1 to 24/8), one draw
-of the real sets and three of the simulated ones.
+of the real sets and three of the simulated ones. The mean accuracy of the simulated crowds was .7 in the first run,
+.8 in some runs after it came out badly, and .7 again in the runs that are reported.
 """
 
 from __future__ import annotations
