@@ -186,7 +186,7 @@ def check_collinearity(votes: ContextualVotes, covariates: Sequence[Covariate]) 
             if gram[n + k, n + k] - gram[n + k, :n] @ np.linalg.solve(base, gram[:n, n + k]) <= REST * own[k]:
                 raise InputError(
                     f"the covariate {covariate.name!r} is the same in all votes of an item",
-                    remedy="its effect cannot be told from the scores of the items; leave it out",
+                    remedy="its effect is confounded with the scores of the items; leave it out",
                 )
             others = join_names([c.name for c in covariates[:k]])
             raise InputError(
