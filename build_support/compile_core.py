@@ -37,6 +37,7 @@ RECORD = "compiled.json"
 WIDE = "x86_64_v3"
 WIDE_MODULES = (
     "lambdas",
+    "local_items",
     "majority",
     "markov_chains",
     "ordering",
@@ -52,6 +53,8 @@ ZIG = "ziglang>=0.13"
 # The same bits everywhere: no fused multiply-add, no reordered sums. The last three flags only remove tests
 # of error states that no kernel reads.
 OPTIMIZED = ["-O3", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-DNDEBUG"]
+# A function that the stable interface lacks would be called undeclared, and its pointers cut to 32 bits.
+UNDECLARED = "-Werror=implicit-function-declaration"
 DEBUG = ["-O1", "-g", "-ffp-contract=off", "-fwrapv"]
 DIRECTIVES = {
     "language_level": "3",
@@ -109,7 +112,7 @@ def find_flags(compiler: list[str], debug: bool, target: Target = HOST, *, wide:
     include = Path(sysconfig.get_paths()["include"])
     if not (include / "Python.h").exists():
         raise CompileError(f"Python.h is not in {include}: install the headers of this Python (python3-dev)")
-    flags = [*(DEBUG if debug else OPTIMIZED), "-w", "-shared", "-fvisibility=hidden", f"-I{include}"]
+    flags = [*(DEBUG if debug else OPTIMIZED), UNDECLARED, "-shared", "-fvisibility=hidden", f"-I{include}"]
     if target.system != "win32":
         flags.append("-fPIC")
     if not debug and (target.triple or target.system != "darwin"):  # Apple's linker does not strip

@@ -5,6 +5,7 @@ One table over all ids of a file would exceed the caches; the ids of one query f
 
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 import numpy as np
@@ -23,19 +24,31 @@ ctypedef fused integer:
 cdef class NumberingRoom:
     """Memory for numbering the items of the largest query."""
 
-    cdef int32_t[::1] table, name, name2, place
-    cdef uint64_t[::1] held, key, key2
-    cdef int64_t[::1] row
+    cdef uint64_t* held
+    cdef uint64_t* key
+    cdef uint64_t* key2
+    cdef int64_t* row
+    cdef int32_t* table
+    cdef int32_t* name
+    cdef int32_t* name2
+    cdef int32_t* place
 
     def __cinit__(self, int64_t most):
         cdef int64_t size = <int64_t>1 << find_table_bits(most)
-        # few arrays, as making one takes as long as numbering a hundred rows
-        cdef int32_t[:, ::1] numbers = np.empty((3, most), np.int32)
-        cdef uint64_t[:, ::1] keys = np.empty((2, most), np.uint64)
-        self.table, self.held = np.empty(size, np.int32), np.empty(size, np.uint64)
-        self.key, self.key2 = keys[0], keys[1]
-        self.name, self.name2, self.place = numbers[0], numbers[1], numbers[2]
-        self.row = np.empty(most, np.int64)
+        # one block, as making an array for each would take as long as numbering a hundred rows
+        self.held = <uint64_t*>malloc(size * 12 + most * 36)
+        if self.held == NULL:
+            raise MemoryError()
+        self.key = self.held + size
+        self.key2 = self.key + most
+        self.row = <int64_t*>(self.key2 + most)
+        self.table = <int32_t*>(self.row + most)
+        self.name = self.table + size
+        self.name2 = self.name + most
+        self.place = self.name2 + most
+
+    def __dealloc__(self):
+        free(self.held)
 
 
 cdef inline int find_table_bits(int64_t rows) noexcept nogil:
@@ -58,9 +71,11 @@ def number_items(
     cdef int64_t q, a, b, i, count, most = 1  # not 0: the keys of an empty query are looked at too
     cdef int32_t n
     cdef int32_t* names
+    cdef int32_t* place
     for q in range(first, last):
         most = max(most, row_starts[q + 1] - row_starts[q])
     cdef NumberingRoom room = NumberingRoom(most)
+    place = room.place
     with nogil:
         for q in range(first, last):
             a = row_starts[q]
@@ -74,11 +89,11 @@ def number_items(
             names = sort_keys(count, room)
             for i in range(count):
                 n = names[i]
-                room.place[n] = <int32_t>i
+                place[n] = <int32_t>i
                 came[a + i] = n
                 rep[a + i] = room.row[n]
             for i in range(a, b):
-                slot[i] = room.place[slot[i]]
+                slot[i] = place[slot[i]]
 
 
 cdef int64_t number_values(
@@ -94,10 +109,10 @@ cdef int64_t number_values(
     cdef int64_t i
     cdef int32_t found, count = 0
     # locals, which stay in registers
-    cdef int32_t* table = &room.table[0]
-    cdef uint64_t* held = &room.held[0]
-    cdef uint64_t* key = &room.key[0]
-    cdef int64_t* row = &room.row[0]
+    cdef int32_t* table = room.table
+    cdef uint64_t* held = room.held
+    cdef uint64_t* key = room.key
+    cdef int64_t* row = room.row
     memset(table, 255, sizeof(int32_t) << bits)  # -1: free
     for i in range(begin, end):
         v = <uint64_t><int64_t>value[i] ^ (<uint64_t>1 << 63)
@@ -121,10 +136,10 @@ cdef int64_t number_values(
 
 cdef int32_t* sort_keys(int64_t n, NumberingRoom room) noexcept nogil:
     """The numbers 0, 1, ... by ascending key: distributed into buckets by the upper bits, then insertion."""
-    cdef uint64_t* key = &room.key[0]
-    cdef uint64_t* key2 = &room.key2[0]
-    cdef int32_t* name2 = &room.name2[0]
-    cdef int32_t* count = &room.table[0]  # no longer needed as a table, and large enough
+    cdef uint64_t* key = room.key
+    cdef uint64_t* key2 = room.key2
+    cdef int32_t* name2 = room.name2
+    cdef int32_t* count = room.table  # no longer needed as a table, and large enough
     cdef uint64_t k, low = key[0], high = key[0]
     cdef int64_t i, j, b
     cdef int32_t x, here, total = 0
@@ -148,8 +163,8 @@ cdef int32_t* sort_keys(int64_t n, NumberingRoom room) noexcept nogil:
     if crowded:  # clustered values
         for i in range(n):
             room.name[i] = <int32_t>i
-        radix_sort(key, &room.name[0], n, key2, name2, low, bits)
-        return &room.name[0]
+        radix_sort(key, room.name, n, key2, name2, low, bits)
+        return room.name
     for i in range(n):
         b = (key[i] - low) >> shift
         key2[count[b]] = key[i]
