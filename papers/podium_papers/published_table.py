@@ -22,7 +22,7 @@ class PublishedRow:
     published: Mapping[str, Figures] = field(default_factory=dict)  # by data set
     pruned: bool = False  # refitted without the experts that the model does not use
     without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # excluded experts, by data set
-    labelled: bool = False  # uses only the preferences over labeled items
+    labelled: bool = False  # scores test queries from the preferences over their labeled items alone
     unlisted: Unlisted | None = None  # another reading of unlisted items
     features: Mapping[str, str] = field(default_factory=dict)  # data set with the item features, by data set
     quality: bool = False  # the method estimates annotator qualities as probabilities

@@ -7,15 +7,17 @@ import dataclasses
 import json
 import random
 
+import numpy as np
 import pytest
 
 from podium import make
 from podium.core import registry
 from podium.core.errors import InputError, ParameterError
 from podium.methods.base import Tags
+from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.positional import Positional
 from podium.metrics import parse_all
-from podium_papers import TABLES, PublishedRow, PublishedTable, reproduce, write
+from podium_papers import TABLES, PublishedRow, PublishedTable, figure_lines, reproduce, write
 from podium_papers.paper_datasets import READERS, labeled_items, load_dataset
 
 
@@ -155,6 +157,53 @@ def test_the_crowd_protocol(folder):
     assert few.preferences.lists.rows == data.preferences.lists.rows * 3 // 4
     assert few.preferences.index.items.tolist() == ["d0", "d1", "d2"] * 10
     assert few.preferences.experts == data.preferences.experts
+
+
+def test_labelled_rows_train_on_all_items_and_score_labeled_ones(folder):
+    @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
+    class Watched(SupervisedAggregator):
+        """Records the numbers of items it sees per query."""
+
+        name = "watched"
+        tags = Tags(supervised=True, weighted=False)
+
+        def _learn(self, training):
+            seen["training"] = set(training.preferences.index.sizes.tolist())
+
+        def _score(self, preferences, features):
+            seen["scoring"] = set(preferences.index.sizes.tolist())
+            return np.arange(len(preferences.index.items), dtype=np.float64)
+
+    seen: dict[str, set[int]] = {}
+    try:
+        row = PublishedRow("Labelled", "watched", labelled=True)
+        reproduce(dataclasses.replace(TABLES["table2"], rows=(row,), baseline="Labelled"), folder)
+    finally:
+        registry.aggregators.discard("watched")
+    assert seen == {"training": {4}, "scoring": {3}}
+    row = next(r for r in TABLES["table2"].rows if r.name == "LR-labelled")
+    assert (row.labelled, make(row.method).items) == (True, "labelled")
+
+
+def test_several_seeds_give_means_and_deviations(folder):
+    learned = PublishedRow("Learned", "crf(passes=2, subset=3)", {"mq2008-agg": (40.0, 50.0)})
+    table = dataclasses.replace(TINY, rows=(ROWS[0], learned))
+    singles = [reproduce(table, folder, seed=seed).sets[0].rows[1].ours for seed in (4, 5, 6)]
+    found = reproduce(table, folder, seed=4, seeds=3)
+    rrf, row = found.sets[0].rows
+    assert row.ours == pytest.approx(np.mean(singles, axis=0))
+    assert row.spread == pytest.approx(np.std(singles, axis=0, ddof=1))
+    assert max(row.spread) > 0
+    assert (rrf.spread, len(rrf.folds), len(row.folds)) == (None, 5, 15)
+    assert figure_lines(table, found.sets[0])[6][:2] == ["Learned", "sd over seeds"]
+    assert "seeds 4 to 6" in found.notes[-1]
+    splits = dataclasses.replace(TABLES["table2"], rows=(PublishedRow("Majority vote", "majority"),))
+    [row] = reproduce(splits, folder, seeds=2).sets[0].rows
+    assert row.spread is not None  # the splits are random, though the method is not
+    with pytest.raises(ParameterError, match="retargeting-synthetic has draws or times of its own"):
+        reproduce("retargeting-synthetic", seeds=2)
+    with pytest.raises(ParameterError, match="seeds is 0"):
+        reproduce(TINY, folder, seeds=0)
 
 
 def test_work_is_kept_between_runs(folder, tmp_path):
