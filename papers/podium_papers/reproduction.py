@@ -17,15 +17,17 @@ from podium.core.errors import ParameterError
 from podium.core.params import parse_spec, suggest_names
 from podium.core.progress import Progress, no_progress
 from podium.data.dataset import Dataset, Fold
-from podium.data.ids import Id
+from podium.data.ids import Id, Ids
 from podium.evaluate.comparison import ComparisonRow
 from podium.evaluate.crossvalidation import (
     Candidate,
     CrossValidation,
+    FoldResult,
     PrunedMethod,
     cross_validate,
     subtask_progress,
 )
+from podium.evaluate.majority_errors import select_by_majority
 from podium.evaluate.splits import random_splits
 from podium.methods.base import make
 from podium_papers import paper_datasets as data_sets
@@ -189,13 +191,19 @@ def _run_set(
             )
             for done, seed in enumerate(used)
         ]
+    count = len(data)
+    if what.where is not None:
+        assert data.labels is not None
+        measured = select_by_majority(data.preferences, data.labels, what.where).index.queries
+        results = {name: [_restrict_queries(one, measured) for one in each] for name, each in results.items()}
+        count = len(measured)
     shown = [
         row for row in rows if row.name in results or (row.method is None and data.name in row.published)
     ]
     return SetResult(
         data.name,
         data.preferences.fingerprint,
-        len(data),
+        count,
         tuple(_row_result(what, row, data.name, results.get(row.name, [])) for row in shown),
         _run_tests(what, results),
         compare_qualities(computed, data) if what.annotators else (),
@@ -219,6 +227,24 @@ def _choose_folds(what: PublishedTable, row: PublishedRow, data: Dataset, seed: 
     if row.labelled:
         folds = [fold._replace(test=data_sets.labeled_items(fold.test)) for fold in folds]
     return folds
+
+
+def _restrict_queries(result: CrossValidation, queries: Ids) -> CrossValidation:
+    """The same with the figures of these queries alone."""
+    folds: dict[str, tuple[FoldResult, ...]] = {}
+    for name, each in result.results.items():
+        kept = [np.flatnonzero(queries.codes_of(fold.evaluation.queries) >= 0) for fold in each]
+        folds[name] = tuple(
+            fold._replace(
+                evaluation=dataclasses.replace(
+                    fold.evaluation,
+                    queries=fold.evaluation.queries.take(codes),
+                    values=fold.evaluation.values[:, codes],
+                )
+            )
+            for fold, codes in zip(each, kept, strict=True)
+        )
+    return dataclasses.replace(result, results=folds)
 
 
 def _is_available(row: PublishedRow) -> bool:

@@ -13,11 +13,13 @@ import pytest
 from podium import make
 from podium.core import registry
 from podium.core.errors import InputError, ParameterError
+from podium.evaluate import evaluate, select_by_majority
 from podium.methods.base import Tags
 from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.positional import Positional
 from podium.metrics import parse_all
 from podium_papers import TABLES, PublishedRow, PublishedTable, figure_lines, reproduce, write
+from podium_papers.inference_times import repeat_preferences, score_by_general_svd
 from podium_papers.paper_datasets import READERS, labeled_items, load_dataset
 
 
@@ -96,8 +98,6 @@ def test_a_table_is_computed_and_shown_beside_the_published_figures(folder):
     assert (less.published, less.difference) == (None, None)
     data = load_dataset("mq2008-agg", folder)
     fewer = make("rrf").aggregate(data.preferences.with_experts(["1", "4"]), ties="input")
-    from podium.evaluate import evaluate
-
     by_hand = evaluate(fewer, data.labels, TINY.metrics).mean_over_parts(data.part)
     assert less.ours == pytest.approx([100 * v for v in by_hand.values()])
     assert {t.name for t in one.tests if t.difference is not None} == {"Either", "Less"}
@@ -204,6 +204,34 @@ def test_several_seeds_give_means_and_deviations(folder):
         reproduce("retargeting-synthetic", seeds=2)
     with pytest.raises(ParameterError, match="seeds is 0"):
         reproduce(TINY, folder, seeds=0)
+
+
+def test_only_queries_where_the_majority_is_wrong_are_measured(folder):
+    data = load_dataset("mq2008-agg", folder)
+    table = dataclasses.replace(TINY, rows=ROWS[:1], where="majority-wrong")
+    [row] = reproduce(table, folder).sets[0].rows
+    consensus, means = make("rrf").aggregate(data.preferences, ties="input"), []
+    for part in range(5):
+        labels = data.select_codes(np.flatnonzero(data.part == part)).labels
+        some = select_by_majority(data.preferences, labels)
+        means.append(list(evaluate(consensus, some, TINY.metrics).mean().values()))
+    assert row.ours == pytest.approx(100 * np.mean(means, axis=0), abs=0.006)
+
+
+def test_the_general_decomposition_gives_the_same_scores(folder):
+    """Figure 2 times two computations of one thing."""
+    fold = load_dataset("mq2008-agg", folder).folds()[0]
+    for growth, name in (("experts", "1#2"), ("items", None)):
+        p = repeat_preferences(fold.test.preferences, 3, growth)
+        train = repeat_preferences(fold.train.preferences, 3 if growth == "experts" else 1, growth)
+        assert name is None or name in p.experts
+        assert p.lists.rows == 3 * fold.test.preferences.lists.rows
+        model = make("svd(vectors=unit, passes=2)").fit(train, fold.train.labels)
+        assert score_by_general_svd(model, p) == pytest.approx(model.aggregate(p).scores, abs=1e-6)
+    found = reproduce("figure2", folder, sets=["mq2008-agg + repeated items"]).sets[0]
+    times = {row.name: row.ours for row in found.rows}
+    ratio = np.divide(times["SVD features by general SVD"], times["CRF"])
+    assert times["SVD features by general SVD / CRF"] == pytest.approx(ratio)
 
 
 def test_work_is_kept_between_runs(folder, tmp_path):

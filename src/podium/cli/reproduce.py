@@ -109,9 +109,10 @@ def load_papers() -> Any:
 
 
 def _print_reproduction(papers: Any, reproduction: Reproduction) -> None:
+    unit = reproduction.table.unit
     for one in reproduction.sets:
         tables = [
-            (f"{one.name}, {one.queries} queries, percent", papers.figure_lines(reproduction.table, one)),
+            (f"{one.name}, {one.queries} queries, {unit}", papers.figure_lines(reproduction.table, one)),
             (f"{one.name}: paired randomization tests", papers.test_lines(reproduction.table, one.tests)),
             (f"{one.name}: qualities of annotators, estimated against true", papers.quality_lines(one)),
             *((f"{one.name}: {title}", lines) for title, lines in one.more),
