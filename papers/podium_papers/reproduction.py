@@ -100,8 +100,14 @@ class Reproduction:
         notes = self.table.notes
         if self.seeds > 1:
             last = self.seed + self.seeds - 1
-            notes += (f"Means and standard deviations over the {self.seeds} seeds {self.seed} to {last}; the "
-                      "paired tests use each query's mean over them.",)  # fmt: skip
+            rest = (
+                f"tests and further tables are those of seed {self.seed}."
+                if self.table.study
+                else "the paired tests use each query's mean over them."
+            )
+            notes += (
+                f"Means and standard deviations over the {self.seeds} seeds {self.seed} to {last}; {rest}",
+            )
         if left_out:
             notes += (f"Not available in this version, so left out: {', '.join(left_out)}.",)
         return notes
@@ -131,16 +137,18 @@ def reproduce(
     wanted = _select_names("data set", sets, what.sets)
     if seeds < 1:
         raise ParameterError(f"seeds is {seeds}; accepted: integer from 1 on")
-    if seeds > 1 and what.study:
-        raise ParameterError(f"{what.name} has draws or times of its own; give one seed")
     if folder is None and not what.generated:
         raise ParameterError(f"the data sets of {what.name} are missing; name their folder")
+    chosen_seeds = range(seed, seed + seeds)
     if what.study:
         study = importlib.import_module(f"podium_papers.{what.study}")
-        results = study.results(rows, wanted, folder, seed, progress)
-        return Reproduction(what, results, seed, time.perf_counter() - begin)
+        by_seed = [
+            study.results(rows, wanted, folder, one, subtask_progress(progress, number, seeds))
+            for number, one in enumerate(chosen_seeds)
+        ]
+        merged = tuple(_merge_seeds(each) for each in zip(*by_seed, strict=True))
+        return Reproduction(what, merged, seed, time.perf_counter() - begin, seeds=seeds)
     assert folder is not None
-    chosen_seeds = range(seed, seed + seeds)
     data = [
         data_sets.load_dataset(n, folder) for n in wanted
     ]  # all of them, so that a missing one is reported first
@@ -149,6 +157,19 @@ def reproduce(
         for number, one in enumerate(data)
     ]
     return Reproduction(what, tuple(found), seed, time.perf_counter() - begin, seeds=seeds)
+
+
+def _merge_seeds(by_seed: Sequence[SetResult]) -> SetResult:
+    """The means of a study's rows over seeds; the rest is that of the first seed."""
+    rows = []
+    for each in zip(*(one.rows for one in by_seed), strict=True):
+        values = np.array([row.ours for row in each if row.ours is not None], np.float64)
+        row = each[0]
+        if len(values) > 1 and not np.array_equal(values.min(axis=0), values.max(axis=0), equal_nan=True):
+            spread = tuple(values.std(axis=0, ddof=1).tolist())
+            row = dataclasses.replace(row, ours=tuple(values.mean(axis=0).tolist()), spread=spread)
+        rows.append(row)
+    return dataclasses.replace(by_seed[0], rows=tuple(rows))
 
 
 def _select_names(what: str, asked: Sequence[str], known: Sequence[str]) -> list[str]:

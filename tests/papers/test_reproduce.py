@@ -18,7 +18,15 @@ from podium.methods.base import Tags
 from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.positional import Positional
 from podium.metrics import parse_all
-from podium_papers import TABLES, PublishedRow, PublishedTable, figure_lines, reproduce, write
+from podium_papers import (
+    TABLES,
+    PublishedRow,
+    PublishedTable,
+    figure_lines,
+    reproduce,
+    retargeting_synthetic,
+    write,
+)
 from podium_papers.inference_times import repeat_preferences, score_by_general_svd
 from podium_papers.paper_datasets import READERS, labeled_items, load_dataset
 
@@ -200,8 +208,6 @@ def test_several_seeds_give_means_and_deviations(folder):
     splits = dataclasses.replace(TABLES["table2"], rows=(PublishedRow("Majority vote", "majority"),))
     [row] = reproduce(splits, folder, seeds=2).sets[0].rows
     assert row.spread is not None  # the splits are random, though the method is not
-    with pytest.raises(ParameterError, match="retargeting-synthetic has draws or times of its own"):
-        reproduce("retargeting-synthetic", seeds=2)
     with pytest.raises(ParameterError, match="seeds is 0"):
         reproduce(TINY, folder, seeds=0)
 
@@ -232,6 +238,17 @@ def test_the_general_decomposition_gives_the_same_scores(folder):
     times = {row.name: row.ours for row in found.rows}
     ratio = np.divide(times["SVD features by general SVD"], times["CRF"])
     assert times["SVD features by general SVD / CRF"] == pytest.approx(ratio)
+
+
+def test_seeds_of_a_study(monkeypatch):
+    monkeypatch.setattr(retargeting_synthetic, "SEEDS", 2)
+    some = {"only": ["Borda"], "sets": ["gaussian"]}
+    singles = [reproduce("retargeting-synthetic", seed=s, **some).sets[0].rows[0].ours for s in (1, 2)]
+    found = reproduce("retargeting-synthetic", seed=1, seeds=2, **some)
+    row = found.sets[0].rows[0]
+    assert row.ours == pytest.approx(np.mean(singles, axis=0), nan_ok=True)
+    assert row.spread == pytest.approx(np.std(singles, axis=0, ddof=1), nan_ok=True)
+    assert found.notes[-1].endswith("those of seed 1.")
 
 
 def test_work_is_kept_between_runs(folder, tmp_path):
