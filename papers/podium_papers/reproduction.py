@@ -17,15 +17,17 @@ from podium.core.errors import ParameterError
 from podium.core.params import parse_spec, suggest_names
 from podium.core.progress import Progress, no_progress
 from podium.data.dataset import Dataset, Fold
-from podium.data.ids import Id
+from podium.data.ids import Id, Ids
 from podium.evaluate.comparison import ComparisonRow
 from podium.evaluate.crossvalidation import (
     Candidate,
     CrossValidation,
+    FoldResult,
     PrunedMethod,
     cross_validate,
     subtask_progress,
 )
+from podium.evaluate.majority_errors import select_by_majority
 from podium.evaluate.splits import random_splits
 from podium.methods.base import make
 from podium_papers import paper_datasets as data_sets
@@ -38,7 +40,10 @@ __all__ = ["Reproduction", "RowResult", "SetResult", "reproduce"]
 
 @dataclass(frozen=True)
 class RowResult:
-    """One row on one data set, in percent; `ours` is None for rows that only show published figures."""
+    """One row on one data set, in percent; `ours` is None for rows that only show published figures.
+
+    With several seeds, `ours` is the mean over them, and the folds are those of all seeds.
+    """
 
     name: str
     method: str | None
@@ -50,6 +55,7 @@ class RowResult:
     fit_seconds: float = 0.0
     aggregate_seconds: float = 0.0
     comparable: bool = True  # with the published figures
+    spread: Figures | None = None  # standard deviation over the seeds, where there are several
 
     @property
     def difference(self) -> Figures | None:
@@ -85,13 +91,26 @@ class Reproduction:
     seed: int
     seconds: float
     version: str = podium.__version__
+    seeds: int = 1  # `seed` and the following ones
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes of the table, and rows that could not be computed."""
         left_out = [row.name for row in self.table.rows if not _is_available(row)]
-        said = f"Not available in this version, so left out: {', '.join(left_out)}."
-        return (*self.table.notes, said) if left_out else self.table.notes
+        notes = self.table.notes
+        if self.seeds > 1:
+            last = self.seed + self.seeds - 1
+            rest = (
+                f"tests and further tables are those of seed {self.seed}."
+                if self.table.study
+                else "the paired tests use each query's mean over them."
+            )
+            notes += (
+                f"Means and standard deviations over the {self.seeds} seeds {self.seed} to {last}; {rest}",
+            )
+        if left_out:
+            notes += (f"Not available in this version, so left out: {', '.join(left_out)}.",)
+        return notes
 
 
 def reproduce(
@@ -101,34 +120,56 @@ def reproduce(
     only: Sequence[str] = (),
     sets: Sequence[str] = (),
     seed: int = 0,
+    seeds: int = 1,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress = no_progress,
 ) -> Reproduction:
     """Reproduce a published table from the data sets in a folder.
 
     `only` names rows and `sets` data sets if not all are wanted; `seed` controls random splits and the
-    methods that have a seed; `resume` is a folder for intermediate results, see `cross_validate`.
+    methods that have a seed; `seeds` of them, from this one on, give means and standard deviations. `resume`
+    is a folder for intermediate results, see `cross_validate`.
     """
     begin = time.perf_counter()
     what = find_table(name) if isinstance(name, str) else name
     names = _select_names("row", only, [row.name for row in what.rows])
     rows = [row for row in what.rows if row.name in names]
     wanted = _select_names("data set", sets, what.sets)
+    if seeds < 1:
+        raise ParameterError(f"seeds is {seeds}; accepted: integer from 1 on")
     if folder is None and not what.generated:
         raise ParameterError(f"the data sets of {what.name} are missing; name their folder")
+    chosen_seeds = range(seed, seed + seeds)
     if what.study:
         study = importlib.import_module(f"podium_papers.{what.study}")
-        results = study.results(rows, wanted, folder, seed, progress)
-        return Reproduction(what, results, seed, time.perf_counter() - begin)
+        by_seed = [
+            study.results(rows, wanted, folder, one, subtask_progress(progress, number, seeds))
+            for number, one in enumerate(chosen_seeds)
+        ]
+        merged = tuple(_merge_seeds(each) for each in zip(*by_seed, strict=True))
+        return Reproduction(what, merged, seed, time.perf_counter() - begin, seeds=seeds)
     assert folder is not None
     data = [
         data_sets.load_dataset(n, folder) for n in wanted
     ]  # all of them, so that a missing one is reported first
     found = [
-        _run_set(what, rows, one, folder, seed, resume, subtask_progress(progress, number, len(data)))
+        _run_set(what, rows, one, folder, chosen_seeds, resume, subtask_progress(progress, number, len(data)))
         for number, one in enumerate(data)
     ]
-    return Reproduction(what, tuple(found), seed, time.perf_counter() - begin)
+    return Reproduction(what, tuple(found), seed, time.perf_counter() - begin, seeds=seeds)
+
+
+def _merge_seeds(by_seed: Sequence[SetResult]) -> SetResult:
+    """The means of a study's rows over seeds; the rest is that of the first seed."""
+    rows = []
+    for each in zip(*(one.rows for one in by_seed), strict=True):
+        values = np.array([row.ours for row in each if row.ours is not None], np.float64)
+        row = each[0]
+        if len(values) > 1 and not np.array_equal(values.min(axis=0), values.max(axis=0), equal_nan=True):
+            spread = tuple(values.std(axis=0, ddof=1).tolist())
+            row = dataclasses.replace(row, ours=tuple(values.mean(axis=0).tolist()), spread=spread)
+        rows.append(row)
+    return dataclasses.replace(by_seed[0], rows=tuple(rows))
 
 
 def _select_names(what: str, asked: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -146,45 +187,85 @@ def _run_set(
     rows: Sequence[PublishedRow],
     data: Dataset,
     folder: str | os.PathLike[str],
-    seed: int,
+    seeds: Sequence[int],
     resume: str | os.PathLike[str] | None,
     told: Progress,
 ) -> SetResult:
     computed = [
         row for row in rows if row.method is not None and _applies_to(row, data.name) and _is_available(row)
     ]
-    results: dict[str, CrossValidation] = {}
+    results: dict[str, list[CrossValidation]] = {}
     for number, row in enumerate(computed):
-        results[row.name] = cross_validate(
-            seen := _prepare_data(row, data, folder),
-            {row.name: _build_candidates(row, seed)},
-            what.metrics,
-            folds=_choose_folds(what, seen, seed),
-            choose_by=what.choose_by,
-            ties=what.ties,
-            labelled_only=what.labelled_only,
-            resume=resume,
-            progress=subtask_progress(told, number, len(computed), f"{data.name}: {row.name}"),
-        )
+        seen, task = _prepare_data(row, data, folder), subtask_progress(told, number, len(computed))
+        used = seeds if _depends_on_seed(what, row) else seeds[:1]
+        results[row.name] = [
+            cross_validate(
+                seen,
+                {row.name: _build_candidates(row, seed)},
+                what.metrics,
+                folds=_choose_folds(what, row, seen, seed),
+                choose_by=what.choose_by,
+                ties=what.ties,
+                labelled_only=what.labelled_only,
+                resume=resume,
+                progress=subtask_progress(task, done, len(used), f"{data.name}: {row.name}"),
+            )
+            for done, seed in enumerate(used)
+        ]
+    count = len(data)
+    if what.where is not None:
+        assert data.labels is not None
+        measured = select_by_majority(data.preferences, data.labels, what.where).index.queries
+        results = {name: [_restrict_queries(one, measured) for one in each] for name, each in results.items()}
+        count = len(measured)
     shown = [
         row for row in rows if row.name in results or (row.method is None and data.name in row.published)
     ]
     return SetResult(
         data.name,
         data.preferences.fingerprint,
-        len(data),
-        tuple(_row_result(what, row, data.name, results.get(row.name)) for row in shown),
+        count,
+        tuple(_row_result(what, row, data.name, results.get(row.name, [])) for row in shown),
         _run_tests(what, results),
         compare_qualities(computed, data) if what.annotators else (),
     )
 
 
-def _choose_folds(what: PublishedTable, data: Dataset, seed: int) -> list[Fold] | None:
+def _depends_on_seed(what: PublishedTable, row: PublishedRow) -> bool:
+    """Whether the splits are random, or a method of the row is."""
+    specs = (row.method,) if isinstance(row.method, str) else row.method or ()
+    return what.splits is not None or any(hasattr(make(spec), "seed") for spec in specs)
+
+
+def _choose_folds(what: PublishedTable, row: PublishedRow, data: Dataset, seed: int) -> list[Fold] | None:
     """Random splits, or None for the folds of the data set."""
     if what.whole:
         nothing = data.select_codes(np.zeros(0, np.int64))
         return [Fold(nothing, nothing, data)]
-    return None if what.splits is None else random_splits(data, what.splits, seed=seed)
+    if what.splits is None:
+        return None
+    folds = random_splits(data, what.splits, seed=seed)
+    if row.labelled:
+        folds = [fold._replace(test=data_sets.labeled_items(fold.test)) for fold in folds]
+    return folds
+
+
+def _restrict_queries(result: CrossValidation, queries: Ids) -> CrossValidation:
+    """The same with the figures of these queries alone."""
+    folds: dict[str, tuple[FoldResult, ...]] = {}
+    for name, each in result.results.items():
+        kept = [np.flatnonzero(queries.codes_of(fold.evaluation.queries) >= 0) for fold in each]
+        folds[name] = tuple(
+            fold._replace(
+                evaluation=dataclasses.replace(
+                    fold.evaluation,
+                    queries=fold.evaluation.queries.take(codes),
+                    values=fold.evaluation.values[:, codes],
+                )
+            )
+            for fold, codes in zip(each, kept, strict=True)
+        )
+    return dataclasses.replace(result, results=folds)
 
 
 def _is_available(row: PublishedRow) -> bool:
@@ -205,7 +286,7 @@ def _prepare_data(row: PublishedRow, data: Dataset, folder: str | os.PathLike[st
         data = data_sets.with_features(data, row.features[data.name], folder)
     if row.without:
         data = data_sets.without_experts(data, row.without[data.name])
-    return data_sets.labeled_items(data) if row.labelled else data
+    return data
 
 
 def _build_candidates(row: PublishedRow, seed: int) -> list[Candidate]:
@@ -221,26 +302,28 @@ def _build_candidates(row: PublishedRow, seed: int) -> list[Candidate]:
 
 
 def _row_result(
-    what: PublishedTable, row: PublishedRow, data: str, found: CrossValidation | None
+    what: PublishedTable, row: PublishedRow, data: str, by_seed: Sequence[CrossValidation]
 ) -> RowResult:
     method = (
         None if row.method is None else "; ".join([row.method] if isinstance(row.method, str) else row.method)
     )
     published = row.published.get(data)
-    if found is None:
+    if not by_seed:
         return RowResult(row.name, None, published)
-    folds = found[row.name]
+    folds = [fold for one in by_seed for fold in one[row.name]]
+    means = np.array([_to_percent(one.mean(row.name).values()) for one in by_seed])
     return RowResult(
         row.name,
         method,
         published,
-        _to_percent(found.mean(row.name).values()),
-        tuple(_to_percent(mean.values()) for mean in found.fold_means(row.name)),
+        tuple(means.mean(axis=0).tolist()),
+        tuple(_to_percent(mean.values()) for one in by_seed for mean in one.fold_means(row.name)),
         tuple(fold.chosen for fold in folds),
         tuple(tuple(fold.dropped) for fold in folds),
         sum(fold.fit_seconds for fold in folds),
         sum(fold.aggregate_seconds for fold in folds),
         what.comparable,
+        tuple(means.std(axis=0, ddof=1).tolist()) if len(means) > 1 else None,
     )
 
 
@@ -248,10 +331,11 @@ def _to_percent(values: Iterable[float]) -> Figures:
     return tuple(100 * v for v in values)
 
 
-def _run_tests(what: PublishedTable, results: dict[str, CrossValidation]) -> tuple[ComparisonRow, ...]:
+def _run_tests(what: PublishedTable, results: dict[str, list[CrossValidation]]) -> tuple[ComparisonRow, ...]:
+    """Paired tests against the baseline; a query that several folds test counts once, with its mean."""
     if what.baseline not in results or len(results) < 2 or not what.tested:
         return ()
-    whole = CrossValidation(
-        results[what.baseline].metrics, {n: found[n] for n, found in results.items()}, what.baseline
-    )
+    metrics = results[what.baseline][0].metrics
+    folds = {name: tuple(fold for one in by_seed for fold in one[name]) for name, by_seed in results.items()}
+    whole = CrossValidation(metrics, folds, what.baseline)
     return whole.compare(metrics=what.tested, test="randomization").rows

@@ -26,6 +26,7 @@ __all__ = [
     "write",
 ]
 
+_LINES = {"spread": "sd over seeds"}
 _SHORT = {"ndcg": "N", "p": "P", "map": "MAP", "rbp": "RBP"}
 
 
@@ -36,14 +37,14 @@ def shorten_metric(metric: str) -> str:
 
 
 def figure_lines(table: PublishedTable, found: SetResult) -> list[list[str]]:
-    """A header, then up to three lines per row: published, ours, difference."""
+    """A header, then up to four lines per row: published, ours, its standard deviation, difference."""
     lines = [["", "", *(found.columns or map(shorten_metric, table.metrics))]]
     for row in found.rows:
-        for what in ("published", "ours", "difference"):
+        for what in ("published", "ours", "spread", "difference"):
             figures = getattr(row, what)
             if figures is not None:
-                sign = what == "difference"
-                lines.append([row.name, what, *(tables.format_decimal(f, 2, sign=sign) for f in figures)])
+                cells = [tables.format_decimal(f, 2, sign=what == "difference") for f in figures]
+                lines.append([row.name, _LINES.get(what, what), *cells])
     return lines
 
 
@@ -100,7 +101,10 @@ def as_markdown(found: Reproduction) -> str:
     out += [f"- {note}" for note in found.notes]
     methods = {r.name: r.method for s in found.sets for r in s.rows if r.method is not None}
     out += ["", "Methods: " + "; ".join(f"{name} = `{method}`" for name, method in methods.items()) + "."]
-    out += ["", f"Podium {found.version}, seed {found.seed}, {found.seconds:.0f} s."]
+    seeds = (
+        f"seeds {found.seed} to {found.seed + found.seeds - 1}" if found.seeds > 1 else f"seed {found.seed}"
+    )
+    out += ["", f"Podium {found.version}, {seeds}, {found.seconds:.0f} s."]
     return "\n".join(out) + "\n"
 
 
@@ -111,12 +115,13 @@ def _format_grid(lines: Sequence[Sequence[str]], left: int) -> list[str]:
 
 def as_csv(found: Reproduction) -> str:
     """One line per data set, row and metric."""
-    head = ["table", "data", "row", "method", "metric", "published", "ours", "difference"]
+    head = ["table", "data", "row", "method", "metric", "published", "ours", "spread", "difference"]
     lines = []
     for one in found.sets:
         for row in one.rows:
             for i, metric in enumerate(one.columns or found.table.metrics):
-                cells = [_format_cell(figures, i) for figures in (row.published, row.ours, row.difference)]
+                four = (row.published, row.ours, row.spread, row.difference)
+                cells = [_format_cell(figures, i) for figures in four]
                 lines.append([found.table.name, one.name, row.name, row.method or "", metric, *cells])
     return tables.format_csv(head, lines)
 
@@ -134,6 +139,7 @@ def to_document(found: Reproduction) -> dict[str, Any]:
         "metrics": list(found.table.metrics),
         "ties": found.table.ties,
         "seed": found.seed,
+        "seeds": found.seeds,
         "seconds": round(found.seconds, 3),
         "version": found.version,
         "notes": list(found.notes),

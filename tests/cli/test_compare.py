@@ -58,6 +58,29 @@ def test_every_figure_has_its_judged_share(words):
     assert "rrf" in shown.stderr  # the verdict does not disturb the table
 
 
+def test_only_queries_where_the_majority_is_wrong(tmp_path):
+    """Two of three queries: there the two experts that agree are wrong about the relevant item."""
+    lines = [f"q{q} Q0 {i} {r} {-r} e{e}\n" for q in range(3) for e in range(3)
+             for r, i in enumerate("ab" if e else "ba")]  # fmt: skip
+    for e in range(3):
+        (tmp_path / f"{e}.run").write_text("".join(line for line in lines if line.endswith(f"e{e}\n")))
+    (tmp_path / "qrels.txt").write_text("q0 0 a 1\nq0 0 b 0\nq1 0 a 0\nq1 0 b 1\nq2 0 a 0\nq2 0 b 1\n")
+    words = (
+        "compare",
+        *sorted(tmp_path.glob("*.run")),
+        "-q",
+        tmp_path / "qrels.txt",
+        "-m",
+        "rrf",
+        "-m",
+        "borda",
+    )
+    for where, mean, count in (("majority-wrong", 0, 2), ("majority-right", 1, 1)):
+        document = json.loads(run(*words, "-M", "p@1", "--no-runs", "--where", where, "--json").stdout)
+        assert (document["queries"], [row["mean"] for row in document["rows"]]) == (count, [mean, mean])
+        assert any(f"Only the {count} of 3 judged queries" in note for note in document["notes"])
+
+
 def test_curve_pairs_and_queries_in_json(words):
     document = json.loads(
         run(*words, "-m", "rrf", "-m", "borda", "--curve", "--per-query", "--pairs", "--json").stdout

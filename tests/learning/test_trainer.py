@@ -58,6 +58,13 @@ def test_the_first_best_pass_is_kept_and_patience_ends_training():
     assert (trained.pass_number, trained.quality, len(short.seen)) == (2, 0.3, 5)
 
 
+def test_the_last_pass_is_kept_on_request():
+    walk = Walk([0.9, *[0.1] * 11])
+    trained = train(walk, replace(PLAN, kept_pass="last", patience=3), 0)
+    assert (trained.pass_number, trained.quality, len(walk.seen)) == (12, 0.1, 12)
+    assert np.array_equal(trained.weights, walk.seen[-1])
+
+
 @pytest.mark.parametrize("window", [1, 4, 30])
 def test_weights_are_averaged_over_a_window_and_selected_once_it_is_full(window):
     walk = Walk()

@@ -51,13 +51,17 @@ def by_expert(model):
 
 
 @pytest.mark.parametrize("transform", ["log", "rank", "binary"])
-@pytest.mark.parametrize("power", [0.0, 1.0])
-def test_scores_by_definition(transform, power) -> None:
+@pytest.mark.parametrize(
+    ("power", "divisor"), [(0.0, "items"), (1.0, "items"), (1.0, "others"), (0.5, "others")]
+)
+def test_scores_by_definition(transform, power, divisor) -> None:
     preferences, labels = problem(queries=3)
-    model = CrfAggregator(passes=5, transform=transform, length_power=power).fit(preferences, labels)
+    model = CrfAggregator(passes=5, transform=transform, length_power=power, divisor=divisor)
+    model.fit(preferences, labels)
     weights = {r.expert: (r.missing, r.preferred, r.beaten) for r in model.expert_weights()}
     for place in model.aggregate(preferences)["q1"]:
-        found = reference.score(preferences, "q1", place.item, weights, transform, power)
+        fewer = int(divisor == "others")
+        found = reference.score(preferences, "q1", place.item, weights, transform, power, fewer)
         assert place.score == pytest.approx(found, abs=1e-12)
         assert sum(model.explain(preferences, "q1", place.item).values()) == pytest.approx(found, abs=1e-12)
 
@@ -68,6 +72,30 @@ def test_learning_on_whole_queries_descends_to_the_optimum() -> None:
     settings = {"optimizer": "sgd", "rate": 0.05, "decay": 0.0, "batch": 1000, "average": 1, "l2": 0.0}
     model = CrfAggregator(passes=150, **settings).fit(preferences, labels)
     assert (np.diff(model.losses_) < 1e-12).all()
+
+
+def test_a_step_as_in_the_authors_code() -> None:
+    """One step from 0 without scaling is minus the rate times the gradient, here by differences over all rankings."""
+    preferences, labels = problem(queries=1, items=4)
+    plain = {"optimizer": "sgd", "rate": 2.0, "decay": 0.0, "batch": 1, "average": 1, "l2": 0.0, "passes": 1}
+    settings = {"length_power": 1.0, "divisor": "others", "scaling": "none"}
+    model = CrfAggregator(**plain, **settings).fit(preferences, labels)
+    items = preferences.index.items.tolist()
+    gain = [2 ** labels.grade("q0", item) - 1 for item in items]
+    discount = [1 / np.log2(place + 2) for place in range(len(items))]
+
+    def expected_loss(weights) -> float:
+        omega = [reference.score(preferences, "q0", item, weights, "log", 1.0, 1) for item in items]
+        return -reference.compute_expected_metric(omega, gain, "sum", discount, len(items))
+
+    for row in model.expert_weights():
+        for column, learned_weight in enumerate((row.missing, row.preferred, row.beaten)):
+            nearby = []
+            for step in (1e-5, -1e-5):
+                weights = {r.expert: [0.0, 0.0, 0.0] for r in model.expert_weights()}
+                weights[row.expert][column] = step
+                nearby.append(expected_loss(weights))
+            assert learned_weight == pytest.approx(-2.0 * (nearby[0] - nearby[1]) / 2e-5, abs=1e-8)
 
 
 @pytest.mark.parametrize("metric", ["ndcg:exp", "ndcg@3:letor", "map", "err", "rbp", "mrr", "p@2"])

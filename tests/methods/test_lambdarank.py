@@ -204,6 +204,13 @@ def test_labeled_items_only():
     every, some = (make("svd", items=items, passes=20).fit(p, half) for items in ("all", "labelled"))
     assert not np.allclose(every.member_weights_, some.member_weights_)
     assert min(ndcg(every, crowd(1)), ndcg(some, crowd(1))) > ndcg(make("rrf"), crowd(1))
+    # an expert has features of its own by the number of all its rows, not of those on labeled items
+    hybrid = {"matrices": "hybrid", "passes": 1}
+    count = int(p.lists.lengths.sum()) // len(p.experts)
+    own = [
+        make("svd", items=i, min_preferences=count, **hybrid).fit(p, half).own_ for i in ("all", "labelled")
+    ]
+    assert own[0] == own[1] != []
 
 
 @pytest.mark.parametrize(

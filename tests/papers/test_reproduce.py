@@ -7,15 +7,27 @@ import dataclasses
 import json
 import random
 
+import numpy as np
 import pytest
 
 from podium import make
 from podium.core import registry
 from podium.core.errors import InputError, ParameterError
+from podium.evaluate import evaluate, select_by_majority
 from podium.methods.base import Tags
+from podium.methods.learned.supervised_method import SupervisedAggregator
 from podium.methods.positional import Positional
 from podium.metrics import parse_all
-from podium_papers import TABLES, PublishedRow, PublishedTable, reproduce, write
+from podium_papers import (
+    TABLES,
+    PublishedRow,
+    PublishedTable,
+    figure_lines,
+    reproduce,
+    retargeting_synthetic,
+    write,
+)
+from podium_papers.inference_times import repeat_preferences, score_by_general_svd
 from podium_papers.paper_datasets import READERS, labeled_items, load_dataset
 
 
@@ -94,8 +106,6 @@ def test_a_table_is_computed_and_shown_beside_the_published_figures(folder):
     assert (less.published, less.difference) == (None, None)
     data = load_dataset("mq2008-agg", folder)
     fewer = make("rrf").aggregate(data.preferences.with_experts(["1", "4"]), ties="input")
-    from podium.evaluate import evaluate
-
     by_hand = evaluate(fewer, data.labels, TINY.metrics).mean_over_parts(data.part)
     assert less.ours == pytest.approx([100 * v for v in by_hand.values()])
     assert {t.name for t in one.tests if t.difference is not None} == {"Either", "Less"}
@@ -155,6 +165,90 @@ def test_the_crowd_protocol(folder):
     assert few.preferences.lists.rows == data.preferences.lists.rows * 3 // 4
     assert few.preferences.index.items.tolist() == ["d0", "d1", "d2"] * 10
     assert few.preferences.experts == data.preferences.experts
+
+
+def test_labelled_rows_train_on_all_items_and_score_labeled_ones(folder):
+    @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
+    class Watched(SupervisedAggregator):
+        """Records the numbers of items it sees per query."""
+
+        name = "watched"
+        tags = Tags(supervised=True, weighted=False)
+
+        def _learn(self, training):
+            seen["training"] = set(training.preferences.index.sizes.tolist())
+
+        def _score(self, preferences, features):
+            seen["scoring"] = set(preferences.index.sizes.tolist())
+            return np.arange(len(preferences.index.items), dtype=np.float64)
+
+    seen: dict[str, set[int]] = {}
+    try:
+        row = PublishedRow("Labelled", "watched", labelled=True)
+        reproduce(dataclasses.replace(TABLES["table2"], rows=(row,), baseline="Labelled"), folder)
+    finally:
+        registry.aggregators.discard("watched")
+    assert seen == {"training": {4}, "scoring": {3}}
+    row = next(r for r in TABLES["table2"].rows if r.name == "LR-labelled")
+    assert (row.labelled, make(row.method).items) == (True, "labelled")
+
+
+def test_several_seeds_give_means_and_deviations(folder):
+    learned = PublishedRow("Learned", "crf(passes=2, subset=3)", {"mq2008-agg": (40.0, 50.0)})
+    table = dataclasses.replace(TINY, rows=(ROWS[0], learned))
+    singles = [reproduce(table, folder, seed=seed).sets[0].rows[1].ours for seed in (4, 5, 6)]
+    found = reproduce(table, folder, seed=4, seeds=3)
+    rrf, row = found.sets[0].rows
+    assert row.ours == pytest.approx(np.mean(singles, axis=0))
+    assert row.spread == pytest.approx(np.std(singles, axis=0, ddof=1))
+    assert max(row.spread) > 0
+    assert (rrf.spread, len(rrf.folds), len(row.folds)) == (None, 5, 15)
+    assert figure_lines(table, found.sets[0])[6][:2] == ["Learned", "sd over seeds"]
+    assert "seeds 4 to 6" in found.notes[-1]
+    splits = dataclasses.replace(TABLES["table2"], rows=(PublishedRow("Majority vote", "majority"),))
+    [row] = reproduce(splits, folder, seeds=2).sets[0].rows
+    assert row.spread is not None  # the splits are random, though the method is not
+    with pytest.raises(ParameterError, match="seeds is 0"):
+        reproduce(TINY, folder, seeds=0)
+
+
+def test_only_queries_where_the_majority_is_wrong_are_measured(folder):
+    data = load_dataset("mq2008-agg", folder)
+    table = dataclasses.replace(TINY, rows=ROWS[:1], where="majority-wrong")
+    [row] = reproduce(table, folder).sets[0].rows
+    consensus, means = make("rrf").aggregate(data.preferences, ties="input"), []
+    for part in range(5):
+        labels = data.select_codes(np.flatnonzero(data.part == part)).labels
+        some = select_by_majority(data.preferences, labels)
+        means.append(list(evaluate(consensus, some, TINY.metrics).mean().values()))
+    assert row.ours == pytest.approx(100 * np.mean(means, axis=0), abs=0.006)
+
+
+def test_the_general_decomposition_gives_the_same_scores(folder):
+    """Figure 2 times two computations of one thing."""
+    fold = load_dataset("mq2008-agg", folder).folds()[0]
+    for growth, name in (("experts", "1#2"), ("items", None)):
+        p = repeat_preferences(fold.test.preferences, 3, growth)
+        train = repeat_preferences(fold.train.preferences, 3 if growth == "experts" else 1, growth)
+        assert name is None or name in p.experts
+        assert p.lists.rows == 3 * fold.test.preferences.lists.rows
+        model = make("svd(vectors=unit, passes=2)").fit(train, fold.train.labels)
+        assert score_by_general_svd(model, p) == pytest.approx(model.aggregate(p).scores, abs=1e-6)
+    found = reproduce("figure2", folder, sets=["mq2008-agg + repeated items"]).sets[0]
+    times = {row.name: row.ours for row in found.rows}
+    ratio = np.divide(times["SVD features by general SVD"], times["CRF"])
+    assert times["SVD features by general SVD / CRF"] == pytest.approx(ratio)
+
+
+def test_seeds_of_a_study(monkeypatch):
+    monkeypatch.setattr(retargeting_synthetic, "SEEDS", 2)
+    some = {"only": ["Borda"], "sets": ["gaussian"]}
+    singles = [reproduce("retargeting-synthetic", seed=s, **some).sets[0].rows[0].ours for s in (1, 2)]
+    found = reproduce("retargeting-synthetic", seed=1, seeds=2, **some)
+    row = found.sets[0].rows[0]
+    assert row.ours == pytest.approx(np.mean(singles, axis=0), nan_ok=True)
+    assert row.spread == pytest.approx(np.std(singles, axis=0, ddof=1), nan_ok=True)
+    assert found.notes[-1].endswith("those of seed 1.")
 
 
 def test_work_is_kept_between_runs(folder, tmp_path):

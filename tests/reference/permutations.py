@@ -55,8 +55,10 @@ def strength(transform: str, better: int, worse: int, last: int) -> float:
     return (math.log(worse) - math.log(better)) / math.log(last)
 
 
-def score(preferences: Preferences, query, item, weights, transform: str, power: float) -> float:
-    """omega of an item; `weights` maps experts to (a, bP, bN). For lists only."""
+def score(
+    preferences: Preferences, query, item, weights, transform: str, power: float, fewer: int = 0
+) -> float:
+    """omega of an item; `weights` maps experts to (a, bP, bN). For lists only; `fewer` items divide the sums."""
     one = preferences.select([query])
     items, total = one.index.items.tolist(), 0.0
     for number in range(len(one.lists)):
@@ -70,5 +72,5 @@ def score(preferences: Preferences, query, item, weights, transform: str, power:
         others = [r for i, r in rank.items() if i != item]
         above = sum(strength(transform, rank[item], r, last) for r in others)
         below = sum(strength(transform, r, rank[item], last) for r in others)
-        total += (up * above - down * below) / len(items) ** power
+        total += (up * above - down * below) / (len(items) - fewer) ** power
     return total

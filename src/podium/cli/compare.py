@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from podium.data.preferences import Preferences
     from podium.evaluate import Comparison
     from podium.evaluate.heldout_labels import HeldOutLabels
+    from podium.evaluate.majority_errors import MajorityOutcome
     from podium.evaluate.metric_curves import Curve
     from podium.methods.base import Aggregator
 
@@ -76,6 +77,9 @@ class _TestName(click.Choice[str]):
 @add_options(CompareSettings, "baseline")
 @metrics_option("ndcg@10", "map")
 @add_options(CompareSettings, "test", type=_TestName(get_args(get_type_hints(CompareSettings)["test"])))
+@click.option("--where", type=click.Choice(["majority-wrong", "majority-right"]),
+              help="Only queries where most experts order more pairs of differently graded items wrongly than "
+              "rightly, or the reverse.")  # fmt: skip
 @click.option("--pairs", is_flag=True, help="Test all pairs, not only against the baseline.")
 @click.option("--curve", is_flag=True, help="Show the first metric at depths 1 to 20.")
 @click.option("--per-query", is_flag=True, help="Show the first metric per query, largest difference first.")
@@ -96,6 +100,7 @@ def verb(
     baseline: str | None,
     metrics: tuple[str, ...],
     test: str,
+    where: MajorityOutcome | None,
     pairs: bool,
     curve: bool,
     per_query: bool,
@@ -111,6 +116,7 @@ def verb(
     podium compare *.run --qrels qrels.txt -m rrf -m 'combmnz(normalizer=zscore)' --baseline rrf
     podium compare *.run --qrels qrels.txt -m all --runs all -o table.tex
     podium compare *.run --qrels qrels.txt -m rrf -m mc4 --runs none --curve --per-query --plot curves.svg
+    podium compare *.run --qrels qrels.txt -m rrf -m model.podium --where majority-wrong
     """
     from podium.data.unlisted_rule import describe_unlisted_rule
     from podium.evaluate import compare
@@ -127,7 +133,7 @@ def verb(
     work = track_progress(list(made.items()), "aggregating")
     results, left_out = aggregate_methods(work, preferences, features)
     held = exclude_fitted_queries(made, labels)
-    labels = held.labels
+    labels, selection = _select_labels(where, preferences, held.labels)
     results = {n: output.apply_tie_rule(c) for n, c in results.items() if n not in held.left_out}
     left_out |= held.left_out
     _check_held_out(results, held)
@@ -140,7 +146,7 @@ def verb(
     results |= _rank_single_runs(preferences, labels, parsed_metrics, runs, output, baseline)
     comparison = compare(results, labels, parsed_metrics, baseline=baseline, test=test)
     doubt = warn_of_other_reading(comparison, preferences, made, labels, features=features, ties=output.ties)
-    remarks = tuple(filter(None, (describe_unlisted_rule(preferences), doubt)))
+    remarks = tuple(filter(None, (describe_unlisted_rule(preferences), selection, doubt)))
     comparison = replace(comparison, left_out=left_out, remarks=remarks)
     with capture_warnings():  # the comparison already reports them
         wanted = curve or (output.plot and parsed_metrics[0].cutoff_rule != "none")
@@ -175,6 +181,22 @@ def _check_targets(output: Output) -> str:
         )
     output.check()
     return kind
+
+
+def _select_labels(
+    where: MajorityOutcome | None, preferences: Preferences, labels: Labels
+) -> tuple[Labels, str]:
+    """The labels of the selected queries, and a sentence about the selection."""
+    if where is None:
+        return labels, ""
+    from podium.evaluate.majority_errors import select_by_majority
+
+    selected, word = select_by_majority(preferences, labels, where), where.partition("-")[2]
+    return selected, (
+        f"Only the {len(selected):,} of {len(labels):,} judged queries where the majority of the experts is {word}: "
+        f"it orders more pairs of differently graded items {'wrongly' if word == 'wrong' else 'rightly'} than not. "
+        "The labels choose these queries, so figures of consensus methods follow from the choice."
+    )
 
 
 def _check_held_out(results: dict[str, Consensus], held: HeldOutLabels) -> None:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
               help="Folder for intermediate results, to resume after an interruption.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True,
               help="Seed of random splits and of randomized methods.")  # fmt: skip
+@click.option("--seeds", type=click.IntRange(1, 10_000), default=1, show_default=True,
+              help="Number of seeds, from --seed on: means and standard deviations over them.")  # fmt: skip
 @with_output
 def verb(
     table: str | None,
@@ -44,6 +46,7 @@ def verb(
     sets: tuple[str, ...],
     resume: str | None,
     seed: int,
+    seeds: int,
     output: Output,
 ) -> None:
     """Recompute a published table and show the published numbers beside it; without TABLE, list the tables.
@@ -52,6 +55,7 @@ def verb(
     podium reproduce
     podium reproduce table3 --data data --sets mq2008-agg --only RRF --only LR-logR
     podium reproduce table3 --data data --resume work -o table3
+    podium reproduce table2 --data data --seeds 6
     """
     papers = load_papers()
     if table is None:
@@ -78,7 +82,7 @@ def verb(
         refuse_overwrite(path, output.overwrite)
     with progress_bar() as progress:
         reproduction = papers.reproduce(
-            what, data, only=only, sets=sets, seed=seed, resume=resume, progress=progress
+            what, data, only=only, sets=sets, seed=seed, seeds=seeds, resume=resume, progress=progress
         )
     written = papers.write(reproduction, output.path, overwrite=output.overwrite) if output.path else []
     if output.json:
@@ -105,9 +109,10 @@ def load_papers() -> Any:
 
 
 def _print_reproduction(papers: Any, reproduction: Reproduction) -> None:
+    unit = reproduction.table.unit
     for one in reproduction.sets:
         tables = [
-            (f"{one.name}, {one.queries} queries, percent", papers.figure_lines(reproduction.table, one)),
+            (f"{one.name}, {one.queries} queries, {unit}", papers.figure_lines(reproduction.table, one)),
             (f"{one.name}: paired randomization tests", papers.test_lines(reproduction.table, one.tests)),
             (f"{one.name}: qualities of annotators, estimated against true", papers.quality_lines(one)),
             *((f"{one.name}: {title}", lines) for title, lines in one.more),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from podium.evaluate.comparison import Comparison, ComparisonRow, Pair, QueryRow, compare, compare_evaluations
 from podium.evaluate.crossvalidation import CrossValidation, FoldResult, PrunedMethod, cross_validate
 from podium.evaluate.evaluation import Evaluation, evaluate
+from podium.evaluate.majority_errors import MajorityErrors, count_majority_errors, select_by_majority
 from podium.evaluate.metric_curves import Curve, curves
 from podium.evaluate.result_rankings import expert_rankings, judged_only
 from podium.evaluate.significance import holm, mean_interval, paired_t, randomization, wilcoxon
@@ -20,12 +21,14 @@ __all__ = [
     "Curve",
     "Evaluation",
     "FoldResult",
+    "MajorityErrors",
     "Pair",
     "PrunedMethod",
     "QueryRow",
     "Tuning",
     "compare",
     "compare_evaluations",
+    "count_majority_errors",
     "cross_validate",
     "curves",
     "evaluate",
@@ -37,6 +40,7 @@ __all__ = [
     "paired_t",
     "random_splits",
     "randomization",
+    "select_by_majority",
     "tune",
     "wilcoxon",
 ]

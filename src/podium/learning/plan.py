@@ -18,6 +18,7 @@ __all__ = [
     "ChooseBy",
     "Decay",
     "Device",
+    "KeptPass",
     "LearningRate",
     "Members",
     "Optimizer",
@@ -39,6 +40,11 @@ Optimizer = Annotated[str, Choice("adam", "sgd"), "optimizer"]
 LearningRate = Annotated[float, Range(0, 1000, open_low=True), Tune(0.001, 0.1, log=True), "learning rate"]
 Decay = Annotated[float, Range(0, 1e6), "passes after which the learning rate is halved; 0 keeps it constant"]
 Passes = Annotated[int, Range(1, 100_000), "maximum number of passes over the queries"]
+KeptPass = Annotated[
+    str,
+    Choice("best", "last"),
+    "pass whose weights are kept: the best on validation data by `choose_by`, or the last",
+]
 Patience = Annotated[
     int, Range(0, 100_000), "passes without improvement before early stopping; 0 disables it"
 ]
@@ -67,6 +73,7 @@ class Plan:
     decay: Decay = 0.0
     passes: Passes = 100
     patience: Patience = 0
+    kept_pass: KeptPass = "best"
     batch: Batch = 8
     l2: Penalty = 0.0
     average: int | None = None  # the weights of this many passes are averaged; ALL_PASSES, or None

@@ -105,7 +105,10 @@ class Objective:
 
 
 class TrainedWeights(NamedTuple):
-    """The weights of the best pass by the validation metric, or of the last pass without validation data."""
+    """The weights of the best pass by the validation metric, or of the last pass.
+
+    The last one without validation data, and with `Plan.kept_pass` "last".
+    """
 
     weights: F8
     pass_number: int
@@ -150,7 +153,7 @@ def train(
             current = mean
         if done >= min(plan.average or 1, plan.passes):
             quality = objective.validate(current)
-            if quality is None or quality > best_quality:
+            if quality is None or quality > best_quality or plan.kept_pass == "last":
                 best, kept = current.copy(), done
                 best_quality = -np.inf if quality is None else quality
         progress(done, plan.passes, "learning")

@@ -25,10 +25,12 @@ from podium.learning.plan import (
     ChooseBy,
     Decay,
     Device,
+    KeptPass,
     LearningRate,
     Optimizer,
     Passes,
     Penalty,
+    Plan,
     Seed,
     TargetMetric,
 )
@@ -106,8 +108,19 @@ class CrfAggregator(PlanTrainedAggregator):
         float,
         Range(0, 2),
         Tune(0, 1),
-        "exponent of the number of items that divides the sums: 0 as published, 1 for means",
+        "exponent of the number of items that divides the two sums, not the weight of absence; 0: the "
+        "paper's order (it divides the whole energy by the squared number); 1: means, as in the authors' code",
     ] = 0.5
+    divisor: Annotated[
+        str,
+        Choice("items", "others"),
+        "number that `length_power` applies to: the items of the query, or one fewer, as in the authors' code",
+    ] = "items"
+    scaling: Annotated[
+        str,
+        Choice("spread", "none"),
+        "potentials in training: divided by their spread, or as they are, as in the authors' code",
+    ] = "spread"
     sharing: Annotated[
         str,
         Choice("own", "shared", "hybrid"),
@@ -124,6 +137,7 @@ class CrfAggregator(PlanTrainedAggregator):
         int, Range(2, LARGEST), "maximum number of labeled items sampled per query and step"
     ] = 6
     passes: Passes = 200
+    kept_pass: KeptPass = Plan.kept_pass
     optimizer: Annotated[Optimizer, "optimizer; sgd needs a rate near 1"] = "adam"
     rate: Annotated[LearningRate, Tune(0.003, 0.1, log=True)] = 0.03
     decay: Decay = 30.0
@@ -142,7 +156,7 @@ class CrfAggregator(PlanTrainedAggregator):
         statements, examples = self._collect_statements(training.preferences), training.examples
         index, slots = examples.labels.index, len(training.preferences.index.items)
         mine = self._build_potentials(statements, examples, slots)
-        scale = compute_scales(
+        scale = self._compute_scales(
             [sum_squares_within(mine, index.query_of_slot, index.sizes, self._count_groups())]
         )
         block = self._build_block(mine, scale, examples, self.metric)
@@ -199,6 +213,10 @@ class CrfAggregator(PlanTrainedAggregator):
         if self.shared_ > 0 and not (self.group_ == self.shared_).any():
             # unknown experts get the mean of the known ones
             self.weights_[self.shared_] = self.weights_[: self.shared_].mean(axis=0)
+
+    def _compute_scales(self, squares: Sequence[F8]) -> F8:
+        """What the potentials are divided by in training, from `sum_squares_within` over parts."""
+        return compute_scales(squares) if self.scaling == "spread" else np.ones(3)
 
     def _build_block(
         self, p: Potentials, scale: F8, examples: Examples, metric: MetricSpec | None = None, shards: int = 0
@@ -258,7 +276,9 @@ class CrfAggregator(PlanTrainedAggregator):
 
     def _collect_statements(self, preferences: Preferences) -> ExpertStatements:
         counts = self._find_groups(preferences) >= 0
-        return collect_statements(preferences, cast(Transform, self.transform), self.length_power, counts)
+        return collect_statements(
+            preferences, cast(Transform, self.transform), self.length_power, counts, self.divisor == "others"
+        )
 
     def _find_groups(self, preferences: Preferences) -> I8:
         """The weight group of every expert here; -1 excludes it."""

@@ -48,9 +48,12 @@ class ExpertStatements(NamedTuple):
 
 
 def collect_statements(
-    preferences: Preferences, transform: Transform, power: float, counts: B1
+    preferences: Preferences, transform: Transform, power: float, counts: B1, others: bool = False
 ) -> ExpertStatements:
-    """Statements of the experts that count; sums are divided by (items of the query) ** power."""
+    """Statements of the experts that count; sums are divided by (items of the query) ** power.
+
+    With `others`, by (items less one) ** power, the number of terms of a sum.
+    """
     codes = np.where(counts, np.arange(len(counts)), -1)
     grouped = build_expert_matrices(preferences, transform, codes)
     m, sizes = grouped.matrices, grouped.matrices.sizes
@@ -62,7 +65,8 @@ def collect_statements(
     listed = np.zeros(len(above), np.bool_)
     for slot, owner in ((m.item, by_list), (m.winner, by_vote), (m.loser, by_vote)):
         listed[slot - base[owner]] = True
-    spread = np.repeat(sizes.astype(np.float64) ** power, sizes)
+    terms = np.maximum(sizes - 1, 1) if others else sizes
+    spread = np.repeat(terms.astype(np.float64) ** power, sizes)
     entry = np.arange(len(above))
     return ExpertStatements(
         np.repeat(grouped.group, sizes),

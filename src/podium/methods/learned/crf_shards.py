@@ -32,7 +32,6 @@ from podium.methods.learned.crf_potentials import (
     PotentialBlock,
     build_potentials,
     collect_statements,
-    compute_scales,
     count_rows_by_expert,
     sum_squares_within,
 )
@@ -107,7 +106,8 @@ class PreferenceShards:
 
     def _describe_recipe(self, shards: PreparedShards) -> str:
         weights = weights_key(self.weights if shards is self.train else {})
-        return f"crf transform={self.model.transform} power={self.model.length_power} weights={weights}"
+        model = self.model
+        return f"crf transform={model.transform} power={model.length_power} {model.divisor} weights={weights}"
 
     def load_statements(self, shards: PreparedShards, number: int) -> PreparedArrays:
         """The statements of every expert about the labeled items."""
@@ -123,8 +123,8 @@ class PreferenceShards:
             check_forms(model, preferences)
             active = preferences.experts.take(np.flatnonzero(preferences.active_experts)).tolist()
             preferences, every = preferences.with_experts(active), np.ones(len(active), np.bool_)
-            transform = cast(Transform, model.transform)
-            statements = collect_statements(preferences, transform, model.length_power, every)
+            transform, others = cast(Transform, model.transform), model.divisor == "others"
+            statements = collect_statements(preferences, transform, model.length_power, every, others)
             row = np.full(len(preferences.index.items), -1, np.int64)
             row[examples.rows] = np.arange(len(examples))
             statements = statements.select_entries(np.flatnonzero(row[statements.slot] >= 0))
@@ -187,7 +187,7 @@ class PreferenceShards:
                 squares.append(
                     sum_squares_within(_read_potentials(part), index.query_of_slot, index.sizes, groups)
                 )
-        return compute_scales(squares)
+        return self.model._compute_scales(squares)
 
     def build_blocks(self, shards: PreparedShards, scale: F8) -> ShardBlocks:
         """The shards as blocks of potentials divided by `scale`."""

@@ -138,7 +138,9 @@ class SvdAggregator(SupervisedAggregator, ScorerSettings):
         "training rows an expert needs for its own features (hybrid)",
     ] = 500
     items: Annotated[
-        str, Choice("all", "labelled"), "items whose preferences define the features in training"
+        str,
+        Choice("all", "labelled"),
+        "items whose preferences define the features in training; after labelled, score such items alone",
     ] = "all"
 
     def __post_init__(self) -> None:
