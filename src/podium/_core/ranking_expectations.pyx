@@ -39,7 +39,7 @@ def train_crf_pass(
     double l2, bint positive, const double[::1] towards,
 ):
     """Queries in the order of `visit`, each through its rows (-1 is padding); a step after every `batch`."""
-    cdef int64_t at, q, n, r, e, g, k, c, size = rows.shape[1]
+    cdef int64_t at, q, n, r, e, g, k, c, size = rows.shape[1], width = values.shape[1]
     cdef SetTables room = SetTables(size)
     cdef double[::1] gradient = np.zeros(weights.shape[0])
     cdef double part, value, lost = 0.0, total = 0.0
@@ -60,9 +60,11 @@ def train_crf_pass(
                 room.omega[n] = 0.0
                 room.gain[n] = gain[r]
                 for e in range(starts[r], starts[r + 1]):
-                    g = 3 * group[e]
-                    part = values[e, 0] * weights[g] + values[e, 1] * weights[g + 1]
-                    room.omega[n] += part + values[e, 2] * weights[g + 2]
+                    g = width * group[e]
+                    part = 0.0
+                    for c in range(width):
+                        part += values[e, c] * weights[g + c]
+                    room.omega[n] += part
                 n += 1
             metric.limit = min(limit[q], n)
             value = expect_metric(n, &metric, room)
@@ -70,8 +72,8 @@ def train_crf_pass(
             lost += weight[q] * (1.0 - value)
             for k in range(n):
                 for e in range(starts[rows[at, k]], starts[rows[at, k] + 1]):
-                    for c in range(3):
-                        gradient[3 * group[e] + c] -= weight[q] * room.slope[k] * values[e, c]
+                    for c in range(width):
+                        gradient[width * group[e] + c] -= weight[q] * room.slope[k] * values[e, c]
             if (at + 1) % batch == 0 or at + 1 == visit.shape[0]:
                 update_weights(&state, &gradient[0], at % batch + 1)
     return lost / max(total, 1e-300)

@@ -36,12 +36,12 @@ LARGEST = 7  # items of a subset
 
 
 class Potentials(NamedTuple):
-    """Statements about every row: entries of a group of weights and three values, so that
+    """Statements about every row: entries of a group of weights and one value per column, so that
     omega = sum over the entries of a row of values . weights[group]."""
 
     starts: I8  # entries of row r: starts[r] .. starts[r + 1]
     group: I8
-    values: F8  # (entries, 3)
+    values: F8  # (entries, columns)
 
     @property
     def row(self) -> I8:
@@ -50,7 +50,7 @@ class Potentials(NamedTuple):
 
 
 def compute_row_scores(potentials: Potentials, weights: F8) -> F8:
-    """omega of every row; `weights` has three numbers per group."""
+    """omega of every row; `weights` has one row per group."""
     parts = (potentials.values * weights[potentials.group]).sum(axis=1)
     return sum_by_index(potentials.row, parts, len(potentials.starts) - 1)
 
@@ -122,7 +122,8 @@ def train_crf_pass(
 ) -> float:
     """Visit queries, each through its sampled rows, with a step after every `batch`; the mean expected loss.
 
-    `weight` is the weight of each query; the weights of group g are `optimizer.weights[3 * g : 3 * g + 3]`.
+    `weight` is the weight of each query; with n columns, the weights of group g are
+    `optimizer.weights[n * g : n * g + n]`.
     """
     state = (optimizer.weights, optimizer.mean, optimizer.square, optimizer.steps)
     settings = (
