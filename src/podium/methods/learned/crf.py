@@ -196,6 +196,8 @@ class CrfAggregator(ReadableWeights, PlanTrainedAggregator):
         count = self._count_groups()
         mine = build_potentials(statements, self._columns.unlisted, self.group_, count, examples.rows, slots)
         mine = mine if items is None else append_features(mine, items, count)
+        if examples.labels.kind == "pairs":
+            return mine  # every row has its own pairs, so that none can take the place of another
         starts, entries = segments.gather_segments(mine.starts, order_by_content(mine, examples))
         return Potentials(starts, mine.group[entries], mine.values[entries])
 

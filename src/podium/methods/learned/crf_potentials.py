@@ -114,7 +114,14 @@ class PotentialBlock(Block):
         """Steps down the exact expected loss over all rankings of the sampled items."""
         draws = random.random((len(visit), 2 * self.subset))
         examples, target, batch = self.examples, self.target, self.plan.batch
-        rows = ranking_expectations.sample_subsets(examples.starts, target.level, visit, self.subset, draws)
+        if target.pairs is None:
+            rows = ranking_expectations.sample_subsets(
+                examples.starts, target.level, visit, self.subset, draws
+            )
+        else:
+            rows = ranking_expectations.sample_pair_subsets(
+                examples.starts, target.pairs, visit, self.subset, draws
+            )
         weight = float(examples.weight[visit].sum())
         if self.plan.device == "cpu":
             loss = ranking_expectations.train_crf_pass(
