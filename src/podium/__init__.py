@@ -23,6 +23,7 @@ _NAMES = {
     "LabelledFeatures": "podium.methods.feature.labelled_features",
     "LambdaRank": "podium.methods.learned.lambdarank",
     "Preferences": "podium.data.preferences",
+    "build_preference_features": "podium.methods.learned.svd_features",
     "choose_method": "podium.methods.automatic_choice",
     "compare": "podium.evaluate",
     "cross_validate": "podium.evaluate",
@@ -49,6 +50,7 @@ __all__ = [
     "LambdaRank",
     "Preferences",
     "__version__",
+    "build_preference_features",
     "choose_method",
     "compare",
     "cross_validate",
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     from podium.methods.feature.labelled_features import LabelledFeatures
     from podium.methods.fuse import fuse
     from podium.methods.learned.lambdarank import LambdaRank
+    from podium.methods.learned.svd_features import build_preference_features
     from podium.models import load, save
     from podium.reporting import report
 

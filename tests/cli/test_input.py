@@ -8,6 +8,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+import podium
 from podium import formats
 from podium.cli import program
 from podium.cli.input import Input, parse_assignments, resolve_id
@@ -41,6 +42,13 @@ def test_labels_are_those_of_the_option_else_those_of_the_input(files):
     assert sorted(own.labels.grades) == [0, 2]
     other = dataclasses.replace(own, qrels=str(files / "qrels.txt"))
     assert list(other.labels.queries) == list(formats.read(files / "qrels.txt").labels.queries)
+
+
+def test_votes_are_labels_in_pairs(files):
+    votes = files / "votes.csv"
+    votes.write_text("query,annotator,winner,loser\n1,e,a,b\n1,f,b,a\n1,g,a,b\n")
+    labels = Input((str(files / "bm25.run"),), qrels=str(votes)).labels
+    assert labels == podium.Labels.from_pairs({"1": [("a", "b", 2), ("b", "a")]})
 
 
 def test_options_of_reading_are_collected():

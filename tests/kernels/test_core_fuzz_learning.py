@@ -43,7 +43,7 @@ def sample_target(random, starts):
     group = np.repeat(np.arange(queries), np.diff(starts))
     level = random.integers(0, 4, rows).astype(np.int32)
     level = level[np.lexsort((-level, group))]
-    kind = int(random.integers(3))
+    kind = int(random.choice([0, 1, 2, lambdas.PAIRS]))
     gain = level / 4.0 if kind == 2 else (level > 1).astype(float) if kind == 1 else 2.0**level - 1
     width = int(np.diff(starts).max(initial=0)) + 1
     discount = np.arange(1.0, width + 1) if kind == 1 else 1 / np.log2(np.arange(width) + 2.0)
@@ -92,15 +92,17 @@ def test_crf_pass_and_subsets(random):
     np.testing.assert_array_equal(rows, expected)
     count = sample_size(random)
     entries = sample_starts(random, count, int(starts[-1]))
-    group, values = random.integers(0, 3, count), random.normal(size=(count, 3))
+    columns = int(random.integers(1, 6))
+    group, values = random.integers(0, 3, count), random.normal(size=(count, columns))
     potentials = ranking_expectations.Potentials(entries, group, values)
     weight = random.random(len(starts) - 1)
     states = [
         lambdas.OptimizerState(
-            np.full(9, 0.1), np.zeros(9), np.zeros(9), np.zeros(1, np.int64), True, 0.01, 0.0, False
+            np.full(3 * columns, 0.1), np.zeros(3 * columns), np.zeros(3 * columns), np.zeros(1, np.int64),
+            True, 0.01, 0.0, False,
         )
         for _ in range(2)
-    ]
+    ]  # fmt: skip
     loss = ranking_expectations.train_crf_pass(potentials, target, weight, visit, rows, 3, states[0])
     other = array_lambdas.train_crf_pass(potentials, target, weight, visit, rows, 3, states[1])
     np.testing.assert_allclose(loss, other, rtol=1e-9, atol=1e-12)

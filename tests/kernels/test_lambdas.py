@@ -162,3 +162,52 @@ def test_a_pair_weighs_the_product_of_its_rows(metric, both):
         pairs = plain.weights_of_pairs(KINDS[t.kind], s, *columns)
         weighed = {(i, j): v * w[i] * w[j] for (i, j), v in pairs.items()}
         np.testing.assert_allclose(slope[rows], plain.gradient(weighed, s), atol=1e-12)
+
+
+# -- pairs (RankNet) -----------------------------------------------------------------------------------------------
+
+
+def mean_pair_loss(pairs, scores) -> float:
+    total = sum(w for *_, w in pairs)
+    return sum(w * np.log1p(np.exp(scores[j] - scores[i])) for i, j, w in pairs) / total
+
+
+@pytest.mark.parametrize("metric", ["tau_a", "pairs"])
+def test_every_pair_of_grades_counts_alike(metric, both):
+    """Finite differences of the mean logistic loss over the pairs of each query."""
+    found, random = examples(5)
+    t = found.build_target(metric)
+    scores = random.normal(size=len(found))
+    slope = kernels.compute_lambdas(scores, found.starts, t)
+    for q in range(len(found.labels)):
+        rows = slice(*found.starts[q : q + 2].tolist())
+        grades, s = found.labels.grades[rows], scores[rows]
+        pairs = [(i, j, 1.0) for i in range(len(s)) for j in range(len(s)) if grades[i] > grades[j]]
+        if not pairs:
+            assert not slope[rows].any()
+            continue
+        steps = 1e-5 * np.eye(len(s))
+        finite = [(mean_pair_loss(pairs, s + e) - mean_pair_loss(pairs, s - e)) / 2e-5 for e in steps]
+        np.testing.assert_allclose(slope[rows], finite, rtol=1e-6, atol=1e-9)
+
+
+def test_given_pairs_may_contradict_each_other():
+    pairs = {0: [("a", "b", 2.0), ("b", "c", 1.0), ("c", "a", 0.5)], 1: [("x", "y", 1.0), ("y", "x", 3.0)]}
+    labels = Labels.from_pairs(pairs)
+    found, random = Examples.from_labels(labels.index, labels), np.random.default_rng(0)
+    target = found.build_target("tau_a")
+    scores = random.normal(size=len(found))
+    slope = kernels.compute_lambdas(scores, found.starts, target)
+    row = {found.labels.index.items[r]: r for r in range(len(found))}
+
+    def loss(at) -> float:
+        return sum(mean_pair_loss([(row[a], row[b], w) for a, b, w in some], at) for some in pairs.values())
+
+    finite = [(loss(scores + e) - loss(scores - e)) / 2e-5 for e in 1e-5 * np.eye(len(found))]
+    np.testing.assert_allclose(slope, finite, rtol=1e-6, atol=1e-9)
+    for q in (1, 0):  # the same by query, as batches take them
+        rows = np.arange(*found.starts[q : q + 2])
+        part = target.select_queries(rows, np.array([q]))
+        np.testing.assert_allclose(
+            kernels.compute_lambdas(scores[rows], np.array([0, len(rows)]), part), slope[rows], rtol=1e-12
+        )

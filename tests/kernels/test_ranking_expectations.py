@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from podium.kernels import dispatch, ranking_expectations
-from podium.kernels.lambdas import MetricTarget, OptimizerState
+from podium.kernels.lambdas import PAIRS, MetricTarget, OptimizerState
 from podium.kernels.ranking_measures import CASCADE, PRECISION, SUM
 from reference import permutations as reference
 
@@ -121,6 +121,68 @@ def test_subsets_are_drawn_evenly() -> None:
     share = np.bincount(found.ravel() - 3) / visits
     expected = [1 / 2 + 1 / 2 * 2 / 6] * 2 + [1 / 6 + 5 / 6 * 2 / 6] * 6
     np.testing.assert_allclose(share, expected, atol=0.02)
+
+
+# -- pairs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("cyclic", [False, True])
+def test_expected_pairs_by_definition(n, cyclic) -> None:
+    """The expected share of pairs in the right order over all rankings, and its derivative; cycles included."""
+    from podium._core.ranking_expectations import compute_expected_metric
+
+    random = np.random.default_rng(n)
+    omega, weights = random.normal(0, 2, n), random.random((n, n)) * (1 - np.eye(n))
+    pairs = weights if cyclic else np.triu(weights, 1)
+
+    def value(at) -> float:
+        return sum(
+            chance * sum(pairs[order[p], order[q]] for p in range(n) for q in range(p + 1, n))
+            for order, chance in reference.distribution(at.tolist())
+        ) / pairs.sum()  # fmt: skip
+
+    falls, ones = ranking_expectations.place_weights(n), np.ones(n)
+    compiled_result = compute_expected_metric(omega, 0 * ones, PAIRS, ones, n, falls, pairs)
+    plain_result = ranking_expectations.compute_expected_metric(
+        omega[None], 0 * ones[None], PAIRS, ones, np.array([n]), pairs[None]
+    )
+    finite = [(value(omega + e) - value(omega - e)) / 2e-5 for e in 1e-5 * np.eye(n)]
+    for mean, slope in (compiled_result, (plain_result[0][0], plain_result[1][0])):
+        assert mean == pytest.approx(value(omega), rel=1e-12)
+        np.testing.assert_allclose(slope, finite, rtol=1e-6, atol=1e-9)
+    with pytest.raises(ValueError, match="no pairs"):
+        compute_expected_metric(omega, 0 * ones, PAIRS, ones, n, falls)
+
+
+def test_weights_of_pairs_are_looked_up() -> None:
+    level = np.array([2, 1, 1, 0], np.int32)
+    target = MetricTarget(PAIRS, np.zeros(4), level, np.ones(4), np.array([4]), np.ones(1))
+    rows = np.array([[0, 1, 3], [1, 2, -1]])
+    expected = [[[0, 1, 1], [0, 0, 1], [0, 0, 0]], np.zeros((3, 3))]
+    np.testing.assert_array_equal(ranking_expectations.weigh_pairs(target, rows), expected)
+    given = (np.array([0, 3]), np.array([0, 1, 3]), np.array([1, 3, 0]), np.array([2.0, 1.0, 0.5]))
+    expected = [[[0, 2, 0], [0, 0, 1], [0.5, 0, 0]], np.zeros((3, 3))]
+    np.testing.assert_array_equal(
+        ranking_expectations.weigh_pairs(target._replace(pairs=given), rows), expected
+    )
+
+
+def test_subsets_of_pairs_hold_a_pair() -> None:
+    starts, visits = np.array([0, 3, 23]), 4000
+    pairs = (np.array([0, 1, 4]), np.array([0, 5, 7, 9]), np.array([1, 6, 8, 10]), np.ones(4))
+    uniform = np.random.default_rng(0).random((visits, 8))
+    rows = ranking_expectations.sample_pair_subsets(starts, pairs, np.full(visits, 1), 4, uniform)
+    assert (np.diff(rows, axis=1) > 0).all()
+    assert rows.min() >= 3
+    assert rows.max() < 23
+    shares = [
+        ((rows == a).any(axis=1) & (rows == b).any(axis=1)).mean() for a, b in ((5, 6), (7, 8), (9, 10))
+    ]
+    # its own draw, or by chance two of the others: 2 of 18, 1 of 17
+    np.testing.assert_allclose(shares, 1 / 3 + 2 / 3 * 2 / (18 * 17), atol=0.03)
+    short = ranking_expectations.sample_pair_subsets(starts, pairs, np.array([0]), 4, uniform[:1])
+    assert short.tolist() == [[0, 1, 2, -1]]
 
 
 # -- passes ---------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 
 from podium.kernels import segments
-from podium.kernels.lambdas import NEAR, update_weights
-from podium.kernels.ranking_expectations import compute_expected_metric, sum_by_index
+from podium.kernels.lambdas import NEAR, PAIRS, update_weights
+from podium.kernels.ranking_expectations import compute_expected_metric, sum_by_index, weigh_pairs
 from podium.kernels.ranking_measures import PRECISION, SUM
 
 STEEP = 600.0  # score differences are clipped here to keep exponentials finite
@@ -100,7 +100,8 @@ def train_crf_pass(potentials, target, weight, visit, rows, batch, optimizer):
 
 def _compute_batch_gradient(potentials, target, weight, visit, rows, flat):
     """The weighted expected loss of some visits, and its gradient."""
-    weights, gradient, lost = flat.reshape(-1, 3), np.zeros((len(flat) // 3, 3)), 0.0
+    width = potentials.values.shape[1]
+    weights, gradient, lost = flat.reshape(-1, width), np.zeros((len(flat) // width, width)), 0.0
     counts = (rows >= 0).sum(axis=1)
     for n in np.unique(counts).tolist():
         which = np.flatnonzero(counts == n)
@@ -110,7 +111,8 @@ def _compute_batch_gradient(potentials, target, weight, visit, rows, flat):
         values, group = potentials.values[entries], potentials.group[entries]
         omega = sum_by_index(owner, (values * weights[group]).sum(axis=1), here.size)
         walk = (target.kind, target.discount, target.limit[visit[which]])
-        mean, slope = compute_expected_metric(omega.reshape(here.shape), target.gain[here], *walk)
+        pairs = weigh_pairs(target, here) if target.kind == PAIRS else None
+        mean, slope = compute_expected_metric(omega.reshape(here.shape), target.gain[here], *walk, pairs)
         much = weight[visit[which]]
         lost += float((much * (1.0 - mean)).sum())
         slope = -(much[:, None] * slope).ravel()
@@ -132,6 +134,8 @@ def sort_rows(scores, level):
 def compute_swap_changes(order, target):
     """|change when rows i and j are swapped| for all pairs of rows of one query, not scaled."""
     n = len(order)
+    if target.kind == PAIRS:
+        return np.ones((n, n))
     counted = np.arange(n) < target.limit[0]
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)

@@ -127,6 +127,8 @@ cdef void compute_query_lambdas(Query* q, int kind) noexcept nogil:
         add_sum_lambdas(q)
     elif kind == 1:
         add_precision_lambdas(q)
+    elif kind == 4:
+        add_pair_lambdas(q)
     else:
         add_cascade_lambdas(q)
     average_ties(q, near)
@@ -181,6 +183,25 @@ cdef void add_sum_lambdas(Query* q) noexcept nogil:
         pulled = 0.0
         for j in range(end, q.rows):
             pull = fabs((g - q.gain[j]) * (d - q.value[j])) * w * q.weight[j] * (q.e[j] / (x + q.e[j]))
+            pulled += pull
+            q.slope[j] += pull
+        q.slope[i] -= pulled
+
+
+cdef void add_pair_lambdas(Query* q) noexcept nogil:
+    """Every pair of different grades counts alike, wherever its two rows are (RankNet)."""
+    cdef int64_t i, j, end = 0
+    cdef double x, w, pull, pulled
+    for i in range(q.rows):
+        if i == 0 or q.level[i] != q.level[i - 1]:
+            end = i
+            while end < q.rows and q.level[end] == q.level[i]:
+                end += 1
+        x = q.e[i]
+        w = q.scale * q.weight[i]
+        pulled = 0.0
+        for j in range(end, q.rows):
+            pull = w * q.weight[j] * (q.e[j] / (x + q.e[j]))
             pulled += pull
             q.slope[j] += pull
         q.slope[i] -= pulled

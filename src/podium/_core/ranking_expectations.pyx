@@ -21,7 +21,7 @@ cdef struct Metric:
 cdef class SetTables:
     """Room for sums over all sets of up to `size` items."""
 
-    cdef double[:, ::1] chance, tables
+    cdef double[:, ::1] chance, tables, pairs
     cdef double[::1] omega, gain, slope, fall
 
     def __cinit__(self, int64_t size):
@@ -29,6 +29,7 @@ cdef class SetTables:
             raise ValueError(f"rankings of {size} items: at most {MOST} are supported")
         self.chance, self.tables = np.empty((max(size, 1), max(size, 1))), np.empty((5, 1 << size))
         self.omega, self.gain, self.slope = (np.empty(max(size, 1)) for _ in range(3))
+        self.pairs = np.zeros((max(size, 1), max(size, 1)))  # how much item i counts above item j
 
 
 def train_crf_pass(
@@ -36,10 +37,13 @@ def train_crf_pass(
     const double[::1] gain, const double[::1] discount, const int64_t[::1] limit, const double[::1] weight,
     const int64_t[::1] visit, const int64_t[:, ::1] rows, const double[::1] fall, int64_t batch,
     double[::1] weights, double[::1] mean, double[::1] square, int64_t[::1] steps, bint adam, double rate,
-    double l2, bint positive, const double[::1] towards,
+    double l2, bint positive, const double[::1] towards, const double[:, :, ::1] pairs,
 ):
-    """Queries in the order of `visit`, each through its rows (-1 is padding); a step after every `batch`."""
-    cdef int64_t at, q, n, r, e, g, k, c, size = rows.shape[1]
+    """Queries in the order of `visit`, each through its rows (-1 is padding); a step after every `batch`.
+
+    `pairs` is (visits, items, items) if the kind is 4, and not read otherwise.
+    """
+    cdef int64_t at, q, n, r, e, g, k, c, size = rows.shape[1], width = values.shape[1]
     cdef SetTables room = SetTables(size)
     cdef double[::1] gradient = np.zeros(weights.shape[0])
     cdef double part, value, lost = 0.0, total = 0.0
@@ -60,18 +64,24 @@ def train_crf_pass(
                 room.omega[n] = 0.0
                 room.gain[n] = gain[r]
                 for e in range(starts[r], starts[r + 1]):
-                    g = 3 * group[e]
-                    part = values[e, 0] * weights[g] + values[e, 1] * weights[g + 1]
-                    room.omega[n] += part + values[e, 2] * weights[g + 2]
+                    g = width * group[e]
+                    part = 0.0
+                    for c in range(width):
+                        part += values[e, c] * weights[g + c]
+                    room.omega[n] += part
                 n += 1
+            if kind == 4:
+                for k in range(n):
+                    for c in range(n):
+                        room.pairs[k, c] = pairs[at, k, c]
             metric.limit = min(limit[q], n)
             value = expect_metric(n, &metric, room)
             total += weight[q]
             lost += weight[q] * (1.0 - value)
             for k in range(n):
                 for e in range(starts[rows[at, k]], starts[rows[at, k] + 1]):
-                    for c in range(3):
-                        gradient[3 * group[e] + c] -= weight[q] * room.slope[k] * values[e, c]
+                    for c in range(width):
+                        gradient[width * group[e] + c] -= weight[q] * room.slope[k] * values[e, c]
             if (at + 1) % batch == 0 or at + 1 == visit.shape[0]:
                 update_weights(&state, &gradient[0], at % batch + 1)
     return lost / max(total, 1e-300)
@@ -79,15 +89,19 @@ def train_crf_pass(
 
 def compute_expected_metric(
     const double[::1] omega, const double[::1] gain, int kind, const double[::1] discount, int64_t limit,
-    const double[::1] fall,
+    const double[::1] fall, const double[:, ::1] pairs=None,
 ):
-    """The expected metric of one query over its ideal value, and its derivative by omega."""
-    cdef int64_t i, n = omega.shape[0]
+    """The expected metric of one query over its ideal value, and its derivative by omega; `pairs` for kind 4."""
+    cdef int64_t i, j, n = omega.shape[0]
     cdef SetTables room = SetTables(n)
     cdef Metric metric = Metric(kind, &discount[0], limit, &fall[0])
+    if kind == 4 and (pairs is None or pairs.shape[0] < n or pairs.shape[1] < n):
+        raise ValueError("there are no pairs of these items")
     for i in range(n):
         room.omega[i] = omega[i]
         room.gain[i] = gain[i]
+        for j in range(n if kind == 4 else 0):
+            room.pairs[i, j] = pairs[i, j]
     value = expect_metric(n, &metric, room)
     return value, np.asarray(room.slope)[:n]
 
@@ -108,7 +122,7 @@ cdef double expect_metric(int64_t n, const Metric* metric, SetTables room) noexc
     cdef double m, v, adds, x, both, value, ideal
     for i in range(n):
         room.slope[i] = 0.0
-    ideal = compute_states(n, metric, room.gain, state)
+    ideal = compute_states(n, metric, room, state)
     if ideal <= 0.0:
         return 0.0
     compute_chances(n, metric.fall, room)
@@ -120,7 +134,7 @@ cdef double expect_metric(int64_t n, const Metric* metric, SetTables room) noexc
         for i in range(n):
             if s >> i & 1:
                 before = s ^ (<int64_t>1 << i)
-                adds = compute_added_gain(metric, room.gain[i], state[before], p)
+                adds = compute_added_gain(metric, room, i, before, state[before], p)
                 m += room.chance[i, p] * mass[before]
                 v += room.chance[i, p] * (worth[before] + adds * mass[before])
         mass[s] = m
@@ -135,7 +149,7 @@ cdef double expect_metric(int64_t n, const Metric* metric, SetTables room) noexc
         for i in range(n):
             if not s >> i & 1:
                 after = s | (<int64_t>1 << i)
-                adds = compute_added_gain(metric, room.gain[i], state[s], p)
+                adds = compute_added_gain(metric, room, i, s, state[s], p)
                 x = room.chance[i, p]
                 both = back_mass[after] + adds * back_worth[after]
                 m += x * both
@@ -156,9 +170,18 @@ cdef inline int64_t count_members(int64_t s) noexcept nogil:
 
 
 cdef inline double compute_added_gain(
-    const Metric* metric, double gain, double state, int64_t p
+    const Metric* metric, SetTables room, int64_t i, int64_t above, double state, int64_t p
 ) noexcept nogil:
-    """The gain of an item at place p below a set of items."""
+    """The gain of item i at place p below a set of items."""
+    cdef double gain = room.gain[i], total = 0.0
+    cdef int64_t j = 0
+    if metric.kind == 4:
+        while above:
+            if above & 1:
+                total += room.pairs[j, i]
+            above >>= 1
+            j += 1
+        return total
     if p >= metric.limit:
         return 0.0
     if metric.kind == 0:
@@ -168,8 +191,11 @@ cdef inline double compute_added_gain(
     return metric.discount[p] * gain * state
 
 
-cdef double compute_states(int64_t n, const Metric* metric, double[::1] gain, double* state) noexcept nogil:
-    """The state of each set for the items below it: sum of gains, or probability of reading on; the ideal."""
+cdef double compute_states(int64_t n, const Metric* metric, SetTables room, double* state) noexcept nogil:
+    """The state of each set for the items below it: sum of gains, or probability of reading on; the ideal.
+
+    The ideal of pairs is the weight of all of them, which contradicting pairs cannot reach.
+    """
     cdef int64_t s, i, p
     cdef double rest, ideal = 0.0
     state[0] = 0.0 if metric.kind == 1 else 1.0
@@ -178,9 +204,14 @@ cdef double compute_states(int64_t n, const Metric* metric, double[::1] gain, do
         while not s >> i & 1:
             i += 1
         rest = state[s & (s - 1)]
-        state[s] = rest + gain[i] if metric.kind == 1 else rest * (1.0 - gain[i])
+        state[s] = rest + room.gain[i] if metric.kind == 1 else rest * (1.0 - room.gain[i])
+    if metric.kind == 4:
+        for i in range(n):
+            for p in range(n):
+                ideal += room.pairs[i, p]
+        return ideal
     for p in range(n):
-        ideal += compute_added_gain(metric, gain[p], state[(<int64_t>1 << p) - 1], p)
+        ideal += compute_added_gain(metric, room, p, (<int64_t>1 << p) - 1, state[(<int64_t>1 << p) - 1], p)
     return ideal
 
 

@@ -20,17 +20,25 @@ from podium.core import registry
     metavar="NAME=VALUE",
     help="An option of the output format.",
 )
+@click.option(
+    "--preference-features",
+    is_flag=True,
+    help="Write the singular vectors of the experts' preferences as item features (letor).",
+)
 @add_options(Output, "overwrite")
 @click.option("--formats", "list_", is_flag=True, help="List the formats and their options.")
 @with_input
 @with_output
-def verb(source: Input, write_options: tuple[str, ...], list_: bool, output: Output) -> None:
+def verb(
+    source: Input, write_options: tuple[str, ...], preference_features: bool, list_: bool, output: Output
+) -> None:
     """Convert between file formats; - is standard input or output, gzip input is decompressed.
 
     \b
     podium convert A1.txt A2.txt -o ranks.csv
     podium convert votes.csv -o votes.parquet
     podium convert run.txt --to jsonl -o -
+    podium convert runs/*.run --preference-features --to letor -o features.txt
     """
     from podium import formats
 
@@ -46,8 +54,15 @@ def verb(source: Input, write_options: tuple[str, ...], list_: bool, output: Out
     if output.path is None:
         raise click.UsageError("no output; give -o FILE, or -o - with --to FORMAT")
     options = parse_assignments(write_options, "option")
-    formats.write(source.content, output.path, output.to, overwrite=output.overwrite, **options)
-    parts = {name: getattr(source.content, name) for name in ("preferences", "labels", "features")}
+    content = source.content
+    if preference_features:
+        from podium.methods.learned.svd_features import build_preference_features
+
+        features = build_preference_features(source.preferences)
+        content = formats.Content(features=features, labels=content.labels)
+        click.echo(f"columns: {', '.join(features.names)}", err=True)
+    formats.write(content, output.path, output.to, overwrite=output.overwrite, **options)
+    parts = {name: getattr(content, name) for name in ("preferences", "labels", "features")}
     holds = {name: repr(part) for name, part in parts.items() if part is not None}
     if output.json and output.path != "-":
         print_json({"output": output.path, "holds": holds})

@@ -117,6 +117,12 @@ class Input:
         labels = content.labels
         if content.summary:
             click.echo(content.summary, err=True)
+        if labels is None and content.preferences is not None and len(content.preferences.comparisons):
+            from podium.data.labels import Labels
+
+            # votes are ground truth too, for the metrics that need no grades; a run is more likely a mistake
+            labels = Labels.from_preferences(content.preferences)
+            click.echo(f"{self.qrels}: {content.preferences!r} read as {labels!r}", err=True)
         if labels is None:
             raise ParameterError(
                 f"{self.qrels} contains no judgements; give a qrels file, or a table with a grade column"

@@ -268,6 +268,8 @@ def _parse_literal(node: ast.expr) -> Any:
         return {"true": True, "false": False}.get(node.id.lower(), node.id)
     if isinstance(node, ast.Call):
         return ast.unparse(node)  # a metric with values, such as rbp(p=0.8)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return ast.unparse(node)  # several names, such as absence + pairwise
     return ast.literal_eval(node)
 
 

@@ -164,6 +164,8 @@ learners: Registry[Any] = Registry("learner", "podium.methods", within=models)
 # search engines and frameworks that a method can be deployed to
 engines: Registry[Any] = Registry("engine", "podium.methods.dialects")
 metrics: Registry[Any] = Registry("metric", "podium.metrics")
+# what the CRF weighs, by expert and item
+potentials: Registry[Any] = Registry("potential", "podium.methods.learned")
 formats: Registry[Any] = Registry("format", "podium.formats")
 # formats of particular tools, detected by the keys of their records
 recipes: Registry[Any] = Registry("recipe", "podium.formats.recipes", within=formats)

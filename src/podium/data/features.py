@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from podium.data.building.validate import Origin, row_origin
 from podium.data.ids import Column, code_ids
 from podium.data.index import ItemIndex
 from podium.kernels.dispatch import F8, I8
+
+if TYPE_CHECKING:
+    from podium.data.frames import FrameBackend
 
 __all__ = ["Features"]
 
@@ -80,6 +83,15 @@ class Features:
         rows: F8 = np.full((len(at), len(self.names)), np.nan)
         rows[at >= 0] = self.values[at[at >= 0]]
         return rows
+
+    def to_frame(self, backend: FrameBackend = "pyarrow") -> Any:
+        """A dataframe of query, item, and one column per feature."""
+        from podium.data.frames import items_frame
+
+        if taken := sorted({"query", "item"} & set(self.names)):
+            raise InputError(f"a feature is called {taken[0]!r}", remedy="rename it: the ids have this name")
+        columns = dict(zip(self.names, self.values.T, strict=True))
+        return items_frame(self.index, np.arange(len(self.values)), columns, backend)
 
     def select_codes(self, codes: I8) -> Features:
         """Only the queries with these codes."""

@@ -40,6 +40,7 @@ from podium.kernels.dispatch import I8
 
 if TYPE_CHECKING:
     from podium.data.consensus import Consensus
+    from podium.data.index import ItemIndex
     from podium.data.labels import Labels
     from podium.data.preferences import Unlisted
 
@@ -350,12 +351,13 @@ def comparisons_frame(preferences: Preferences, backend: FrameBackend) -> Any:
 def labels_frame(labels: Labels, backend: FrameBackend) -> Any:
     """Rows of the judged items: query, item, grade."""
     judged = np.flatnonzero(~np.isnan(labels.grades))
-    columns = {
-        "query": _to_arrow_ids(labels.queries, labels.index.query_of_slot[judged]),
-        "item": _to_arrow_ids(labels.index.items, judged),
-        "grade": labels.grades[judged],
-    }
-    return _to_backend(columns, backend)
+    return items_frame(labels.index, judged, {"grade": labels.grades[judged]}, backend)
+
+
+def items_frame(index: ItemIndex, slots: I8, columns: dict[str, Any], backend: FrameBackend) -> Any:
+    """Rows of some items: query, item, then other columns."""
+    ids = _to_arrow_ids(index.queries, index.query_of_slot[slots]), _to_arrow_ids(index.items, slots)
+    return _to_backend({"query": ids[0], "item": ids[1], **columns}, backend)
 
 
 def consensus_frame(consensus: Consensus, backend: FrameBackend, top: int | None = None) -> Any:

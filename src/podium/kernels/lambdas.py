@@ -1,7 +1,8 @@
 """LambdaRank gradients, and passes of a linear model over the queries.
 
 The objective of a query is the sum over pairs (i better than j) of |change| log(1 + exp(s_j - s_i)), where
-`change` is the change of the target when the two swap places in the current order, times their weights. Equal
+`change` is the change of the target when the two swap places in the current order, times their weights; it is the same
+for all pairs with PAIRS, which is RankNet. Equal
 scores are ordered worst grade first; rows with the same grade and (nearly) the same score share their
 gradient.
 """
@@ -19,25 +20,30 @@ from podium.kernels.ranking_measures import CASCADE, PRECISION, SUM
 
 __all__ = [
     "NEAR",
+    "PAIRS",
     "MetricTarget",
     "OptimizerState",
     "compute_lambdas",
     "train_linear_pass",
 ]
 
+PAIRS = 4  # a target beside the walks: every pair of different grades counts alike (RankNet)
+STEEP = 600.0  # differences of scores beyond which a pair counts as in order
 NEAR = 1e-10  # scores closer than this fraction of the largest are equal
 
 
 class MetricTarget(NamedTuple):
     """A metric as a walk down rankings, over rows grouped by query, best grade first."""
 
-    kind: int  # SUM, PRECISION or CASCADE of `podium.kernels.ranking_measures`
+    kind: int  # SUM, PRECISION or CASCADE of `podium.kernels.ranking_measures`, or PAIRS
     gain: F8  # by row
     level: I4  # by row; descending within a query
     discount: F8  # by place
     limit: I8  # by query: places that count
     scale: F8  # by query: its weight over its best possible value; 0 excludes it
     weight: F8 | None = None  # by row, 1 if not given; a pair weighs the product of both
+    # with PAIRS: rows of these pairs (starts by query, better, worse, weight) instead of all of different grades
+    pairs: tuple[I8, I8, I8, F8] | None = None
 
     def select_queries(self, rows: I8, queries: I8) -> MetricTarget:
         """The same for some queries, whose rows these are."""
@@ -49,7 +55,16 @@ class MetricTarget(NamedTuple):
             self.limit[queries],
             self.scale[queries],
             None if self.weight is None else self.weight[rows],
+            None if self.pairs is None else self._select_pairs(rows, queries),
         )
+
+    def _select_pairs(self, rows: I8, queries: I8) -> tuple[I8, I8, I8, F8]:
+        assert self.pairs is not None
+        starts, better, worse, weight = self.pairs
+        chosen_starts, chosen = segments.gather_segments(starts, queries)
+        order = np.argsort(rows, kind="stable")
+        up, down = (order[np.searchsorted(rows, r[chosen], sorter=order)] for r in (better, worse))
+        return chosen_starts, up, down, weight[chosen]
 
     def to_columns(self) -> tuple[Any, ...]:
         """All fields, with weights for every row: kernels do not accept None."""
@@ -76,12 +91,27 @@ class OptimizerState(NamedTuple):
 
 def compute_lambdas(scores: F8, starts: I8, target: MetricTarget) -> F8:
     """The gradient of the objective with respect to every score; descend along it."""
+    if target.pairs is not None:
+        return _compute_pair_lambdas(scores, target)
     out = np.zeros(len(scores))
     sizes = np.diff(starts)
     work = segments.offsets(sizes * sizes)
     order = np.arange(len(scores), dtype=np.int64) - np.repeat(starts[:-1], sizes)
     run_in_threads(core.compute_lambdas, work, starts, scores, *target.to_columns(), order, out)
     return out
+
+
+def _compute_pair_lambdas(scores: F8, target: MetricTarget) -> F8:
+    """The same for given pairs, which may contradict each other: slopes of weight * log(1 + exp(worse - better))."""
+    assert target.pairs is not None
+    starts, better, worse, weight = target.pairs
+    row_weight = np.ones(len(scores)) if target.weight is None else target.weight
+    gap = np.clip(scores[better] - scores[worse], -STEEP, STEEP)
+    pull = weight * row_weight[better] * row_weight[worse] / (1.0 + np.exp(gap))
+    pull *= np.repeat(target.scale, np.diff(starts))
+    # one sum for each row and direction, in the order of the pairs
+    up, down = (np.bincount(rows, pull, len(scores)) for rows in (better, worse))
+    return np.asarray(down - up, np.float64)
 
 
 def train_linear_pass(

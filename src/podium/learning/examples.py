@@ -7,19 +7,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import InputError, Option, ParameterError
 from podium.core.progress import Progress, no_progress
 from podium.data.consensus import Consensus
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
 from podium.data.labels import Labels
+from podium.data.pair_labels import PairLabels, PairTable
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I8
-from podium.kernels.lambdas import MetricTarget
+from podium.kernels.lambdas import PAIRS, MetricTarget
 from podium.kernels.ranking_measures import BPREF
 from podium.metrics.base import MeasuredQueries, MetricSpec, WalkMetric, measure, parse
+from podium.metrics.correlations import PairAgreement
 from podium.metrics.judgements import Judgements
 
 __all__ = ["Examples", "LearningTask", "Training", "parse_learnable"]
@@ -51,6 +53,8 @@ class Examples:
             raise InputError("there are no labels to learn from", remedy="give labels (qrels) to fit")
         if not isinstance(labels, Labels):
             raise InputError(f"the labels are a {type(labels).__name__}", remedy="convert it to Labels")
+        if isinstance(labels, PairLabels):
+            return cls._from_pairs(index, labels, weights or {}, require_signal=require_signal)
         grades = labels.align(index)
         judged = ~np.isnan(grades)
         if require_signal:
@@ -59,28 +63,40 @@ class Examples:
             raise InputError(
                 "the validation queries have no labels", remedy="give labeled ones, or omit validation"
             )
-        ids = index.queries
-        codes = np.array(sorted(range(len(ids)), key=lambda c: (type(ids[c]).__name__, ids[c])), np.int64)
-        place = np.empty(len(codes), np.int64)
-        place[codes] = np.arange(len(codes))
-        rows = np.flatnonzero(judged)
-        rows = rows[np.lexsort((rows, -grades[rows], place[index.query_of_slot[rows]]))]
-        sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
-        starts = segments.offsets(sizes)
-        own = ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows])
-        query_weight = np.ones(len(own))
-        for query, weight in (weights or {}).items():
-            if not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
-                raise InputError(
-                    f"the weight of query {query!r} is {weight!r}", remedy="give a finite number from 0"
-                )
-            code = own.queries.code_of(query)
-            if code is not None:
-                query_weight[code] = weight
-        examples = cls(Labels(own, grades[rows]), rows, query_weight)
+        own, rows = _order_rows(index, np.flatnonzero(judged), -grades)
+        query_weight = _weigh_queries(own, weights or {})
+        examples = cls(Labels(own, grades[rows], labels.kind), rows, query_weight)
         if require_signal and not len(examples.find_useful_queries()):
             raise InputError(
                 "every query with two grades has weight 0", remedy="give at least one of them a weight"
+            )
+        return examples
+
+    @classmethod
+    def _from_pairs(
+        cls, index: ItemIndex, labels: PairLabels, weights: dict[Id, float], *, require_signal: bool
+    ) -> Examples:
+        """The items in pairs; all of one level, as pairs have no grades."""
+        table = labels.align_pairs(index)
+        if not len(table.better):
+            raise InputError(
+                "no pair of the labels has both items in these preferences",
+                remedy="query and item ids are compared exactly, case and type included",
+            )
+        slots = np.union1d(table.better, table.worse)
+        own, rows = _order_rows(index, slots, np.zeros(len(index.items)))
+        row_of = np.full(len(index.items), -1, np.int64)
+        row_of[rows] = np.arange(len(rows))
+        of_query = own.query_of_slot[row_of[table.better]]
+        order = np.lexsort((row_of[table.worse], row_of[table.better], of_query))
+        starts = segments.offsets(np.bincount(of_query, minlength=len(own)))
+        pairs = PairTable(
+            starts, row_of[table.better][order], row_of[table.worse][order], table.weight[order]
+        )
+        examples = cls(PairLabels(own, pairs), rows, _weigh_queries(own, weights))
+        if require_signal and not len(examples.find_useful_queries()):
+            raise InputError(
+                "every query with pairs has weight 0", remedy="give at least one of them a weight"
             )
         return examples
 
@@ -95,7 +111,14 @@ class Examples:
     def build_target(self, metric: MetricSpec) -> MetricTarget:
         """The metric as a learning target on these rows."""
         chosen, judgements = parse_learnable(metric), Judgements.for_labels(self.labels)
+        if self.labels.kind not in chosen.accepts:
+            raise InputError(
+                f"{chosen} needs grades, and the labels are {self.labels.kind}",
+                remedy=("learn Kendall's tau instead: ", Option("metric", "tau_a", of="method")),
+            )
         sizes = self.labels.index.sizes
+        if not isinstance(chosen, WalkMetric):
+            return self._build_pair_target(judgements)
         walk = chosen.build_walk(judgements, int(sizes.max(initial=0)))
         assert walk.kind != BPREF
         best = chosen.compute_divisor(MeasuredQueries(judgements, np.arange(len(sizes)), sizes))
@@ -103,6 +126,22 @@ class Examples:
         gain, limit = walk.gain[judgements.level], np.minimum(walk.limit, sizes)
         return MetricTarget(
             walk.kind, gain, judgements.level, walk.discount, limit, scale, weight=self.row_weight
+        )
+
+    def _build_pair_target(self, judgements: Judgements) -> MetricTarget:
+        """The share of pairs in the right order: given ones, or all of different grades."""
+        index, pairs = self.labels.index, None
+        if isinstance(self.labels, PairLabels):
+            pairs, total = self.labels.pairs, self.labels.pairs.sum_weights()
+        else:
+            width = len(judgements.levels) + 1
+            alike = np.bincount(index.query_of_slot * width + judgements.level, minlength=len(index) * width)
+            total = (index.sizes**2 - (alike.reshape(-1, width) ** 2).sum(axis=1)) / 2.0
+        scale = np.divide(self.weight, total, out=np.zeros(len(index)), where=total > 0)
+        ones = np.ones(int(index.sizes.max(initial=0)))
+        nothing = np.zeros(len(self))
+        return MetricTarget(
+            PAIRS, nothing, judgements.level, ones, index.sizes, scale, self.row_weight, pairs
         )
 
     def learning_target(self, metric: MetricSpec, *, require_signal: bool = True) -> tuple[MetricTarget, I8]:
@@ -129,7 +168,9 @@ class Examples:
         return replace(self, row_weight=np.where(np.isnan(row_weights), 1.0, row_weights))
 
     def find_useful_queries(self) -> I8:
-        """Queries with a training signal: at least two grades."""
+        """Queries with a training signal: at least two grades, or a pair."""
+        if isinstance(self.labels, PairLabels):
+            return np.flatnonzero((np.diff(self.labels.pairs.starts) > 0) & (self.weight > 0))
         sizes, starts, grades = np.diff(self.starts), self.starts, self.labels.grades
         filled = np.flatnonzero((sizes > 1) & (self.weight > 0))
         return filled[grades[starts[filled]] > grades[starts[filled + 1] - 1]]
@@ -175,6 +216,32 @@ class Training:
         return LearningTask(values(self), self.examples, check, self.progress)
 
 
+def _order_rows(index: ItemIndex, slots: I8, key: F8) -> tuple[ItemIndex, I8]:
+    """An index of these slots, queries by id and items by key, then id; and the slots in its order."""
+    ids = index.queries
+    codes = np.array(sorted(range(len(ids)), key=lambda c: (type(ids[c]).__name__, ids[c])), np.int64)
+    place = np.empty(len(codes), np.int64)
+    place[codes] = np.arange(len(codes))
+    rows = slots[np.lexsort((slots, key[slots], place[index.query_of_slot[slots]]))]
+    sizes = np.bincount(index.query_of_slot[rows], minlength=len(index))[codes]
+    starts = segments.offsets(sizes)
+    return ItemIndex(index.queries.take(codes), starts, index.items.take(rows), index.arrival[rows]), rows
+
+
+def _weigh_queries(index: ItemIndex, weights: Mapping[Id, float]) -> F8:
+    """The weight of every query, 1 if not given."""
+    query_weight = np.ones(len(index))
+    for query, weight in weights.items():
+        if not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
+            raise InputError(
+                f"the weight of query {query!r} is {weight!r}", remedy="give a finite number from 0"
+            )
+        code = index.queries.code_of(query)
+        if code is not None:
+            query_weight[code] = weight
+    return query_weight
+
+
 def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:
     if not judged.any():
         raise InputError(
@@ -192,17 +259,19 @@ def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:
         raise InputError(problem, remedy="learning needs better and worse items in one query: label both")
 
 
-def parse_learnable(metric: MetricSpec) -> WalkMetric:
-    """The metric, if learners can optimize it: any metric that walks down the ranking but bpref and judged.
+def parse_learnable(metric: MetricSpec) -> WalkMetric | PairAgreement:
+    """The metric, if learners can optimize it: one that walks down the ranking (but bpref and judged), or counts pairs.
 
-    >>> parse_learnable("ndcg@10:exp")
-    ndcg@10:exp
+    >>> parse_learnable("ndcg@10:exp"), parse_learnable("tau_a")
+    (ndcg@10:exp, tau_a)
     >>> parse_learnable("tau_b")
     Traceback (most recent call last):
-    podium.core.errors.ParameterError: tau_b cannot be learned directly; learn ndcg, err, map, rbp, mrr or p@k
+    podium.core.errors.ParameterError: tau_b cannot be learned directly; learn ndcg, err, map, rbp, mrr, p@k or tau_a
     """
     chosen = parse(metric)
     chosen.check_cutoff()
-    if not isinstance(chosen, WalkMetric) or chosen.name in ("bpref", "judged"):
-        raise ParameterError(f"{chosen} cannot be learned directly; learn ndcg, err, map, rbp, mrr or p@k")
+    if chosen.name in ("bpref", "judged") or not isinstance(chosen, WalkMetric | PairAgreement):
+        raise ParameterError(
+            f"{chosen} cannot be learned directly; learn ndcg, err, map, rbp, mrr, p@k or tau_a"
+        )
     return chosen

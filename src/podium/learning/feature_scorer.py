@@ -107,7 +107,7 @@ class FeatureBlock(Block):
         values, starts, batch = self.values, self.examples.starts, self.plan.batch
         if self.plan.device != "cpu":
             self._copy_to_device().learn(visit, batch, optimizer)
-        elif self.network.hidden:
+        elif self.network.hidden or self.target.pairs is not None:
             train_network_pass(self.network, values, starts, self.target, visit, batch, optimizer)
         else:
             train_linear_pass(values, starts, self.target, visit, batch, optimizer)
@@ -136,7 +136,7 @@ def train_network_pass(
     batch: int,
     optimizer: OptimizerState,
 ) -> None:
-    """Visit queries in this order, with a step after every `batch`, for hidden layers."""
+    """Visit queries in this order, with a step after every `batch`, for hidden layers and for given pairs."""
     for first in range(0, len(visit), batch):
         chosen = visit[first : first + batch]
         offsets, rows = segments.gather_segments(starts, chosen)

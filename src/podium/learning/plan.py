@@ -10,6 +10,7 @@ from podium.core.old_names import accept_old_names
 from podium.core.params import Choice, Fixed, Range, Tune
 from podium.learning.examples import parse_learnable
 from podium.metrics.base import parse
+from podium.metrics.correlations import PairAgreement
 
 __all__ = [
     "ALL_PASSES",
@@ -33,7 +34,9 @@ __all__ = [
 ALL_PASSES = -1  # as `Plan.average`
 
 TargetMetric = Annotated[
-    str, "metric to optimize: ndcg (any dialect), err, map, rbp ..., with or without a cutoff"
+    str,
+    "metric to optimize: ndcg (any dialect), err, map, rbp ..., with or without a cutoff; tau_a: Kendall's tau, every "
+    "pair counts alike",
 ]
 ChooseBy = Annotated[str, "validation metric that selects the pass"]
 Optimizer = Annotated[str, Choice("adam", "sgd"), "optimizer"]
@@ -91,7 +94,11 @@ class Plan:
 
     def check_metrics(self) -> None:
         """Reject a metric that cannot be learned, or that cannot select a pass."""
-        parse_learnable(self.metric)
+        chosen = parse_learnable(self.metric)
+        if self.device != "cpu" and isinstance(chosen, PairAgreement):
+            raise ParameterError(
+                f"{chosen} is learned on the processor; set ", Option("device", "cpu", of="method")
+            )
         parse(self.choose_by).check_cutoff()
 
 

@@ -160,6 +160,8 @@ def extract_examples(
     labels = content.labels
     if labels is None and len(holder.index):
         raise InputError("it contains no labels", remedy="a shard must contain the labels of its queries")
+    if labels is not None and labels.kind != "grades":
+        raise InputError(f"its labels are {labels.kind}", remedy="shards need grades; fit in memory instead")
     if labels is not None and not np.isnan(labels.align(holder.index)).all():
         examples = Examples.from_labels(holder.index, labels, weights, require_signal=False)
     else:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from podium.methods.feature.labelled_features_aggregator import LabelledFeaturesAggregator
     from podium.methods.feature.retargeting import MonotoneRetargeting
     from podium.methods.footrule import OptimalFootrule
+    from podium.methods.hodge import HodgeRank
     from podium.methods.kemeny import Kemeny
     from podium.methods.learned.crf import CrfAggregator
     from podium.methods.learned.fused import FusedAggregator
@@ -108,6 +109,7 @@ __all__ = [
     "GreedyOrder",
     "HaystackDbsf",
     "HaystackRrf",
+    "HodgeRank",
     "InstantRunoff",
     "InverseSquareRank",
     "Kemeny",

@@ -18,10 +18,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from podium.core import params, registry
-from podium.core.errors import ParameterError
+from podium.core.errors import InputError, ParameterError
 from podium.core.params import Range
 from podium.data.consensus import Consensus
-from podium.data.labels import Labels
+from podium.data.labels import LabelKind, Labels
 from podium.kernels import ranking_measures
 from podium.kernels.dispatch import F8, I8
 from podium.metrics.judgements import Judgements
@@ -58,6 +58,7 @@ class Metric(ABC, metaclass=_MetricType):
     aliases: ClassVar[tuple[str, ...]] = ()
     citation: ClassVar[str] = ""
     cutoff_rule: ClassVar[Literal["optional", "required", "none"]] = "optional"
+    accepts: ClassVar[frozenset[LabelKind]] = frozenset({"grades"})
 
     cutoff: Annotated[int | None, Range(1, DEEP), "number of places that count; default: all"] = None
 
@@ -79,6 +80,15 @@ class Metric(ABC, metaclass=_MetricType):
     @abstractmethod
     def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
         """One number per query of the labels in `which`; NaN where the metric is not defined."""
+
+    def check_labels(self, labels: Labels) -> None:
+        """Reject labels of a kind that the metric is not defined for."""
+        if labels.kind not in self.accepts:
+            able = sorted(name for name, cls in registry.metrics.all().items() if labels.kind in cls.accepts)
+            raise InputError(
+                f"{self} needs {' or '.join(sorted(self.accepts))}, and the labels are {labels.kind}",
+                remedy=f"use one of {', '.join(able)}",
+            )
 
     def check_cutoff(self) -> None:
         """Reject a metric that cannot be computed as specified."""
@@ -166,6 +176,7 @@ def measure(metrics: Sequence[Metric], consensus: Consensus, labels: Labels, whi
     """All metrics on the label queries in `which`: one row per metric, one column per query."""
     for metric in metrics:
         metric.check_cutoff()
+        metric.check_labels(labels)
     judgements = Judgements.for_labels(labels)
     out = np.zeros((len(metrics), len(which)))
     walking = [i for i, m in enumerate(metrics) if isinstance(m, WalkMetric)]

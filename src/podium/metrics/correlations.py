@@ -13,13 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from podium.data.consensus import Consensus
+from podium.data.pair_labels import PairLabels
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.metrics import agreement
 from podium.metrics.base import Metric
 from podium.metrics.judgements import Judgements
 
-__all__ = ["Footrule", "KendallTauA", "KendallTauB", "PairAccuracy", "SpearmanRho", "TauAP"]
+__all__ = ["Footrule", "KendallTauA", "KendallTauB", "PairAccuracy", "PairAgreement", "SpearmanRho", "TauAP"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -27,6 +28,7 @@ class Correlation(Metric):
     """Scores against grades."""
 
     cutoff_rule = "none"
+    accepts = frozenset({"grades", "rankings"})
     # (starts, scores, grades) -> one number per segment
     compute_by_segment: ClassVar[Callable[..., F8]]
 
@@ -49,8 +51,33 @@ class Correlation(Metric):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class KendallTauA(Correlation):
-    """Kendall's tau a: concordant minus discordant pairs, over all pairs."""
+class PairAgreement(Correlation):
+    """Counts of pairs in the right and in the wrong order; for labels that are pairs, of these, by weight."""
+
+    accepts = frozenset({"grades", "rankings", "pairs"})
+
+    def values(self, consensus: Consensus, judgements: Judgements, which: I8) -> F8:
+        """0 for queries missing from the result; NaN without a pair."""
+        labels = judgements.labels
+        if not isinstance(labels, PairLabels):
+            return super().values(consensus, judgements, which)
+        query = consensus.index.queries.codes_of(labels.queries)[which]
+        table, scores = labels.align_pairs(consensus.index), consensus.scores
+        ahead, total = np.sign(scores[table.better] - scores[table.worse]), table.sum_weights()
+        net = np.bincount(table.query, table.weight * ahead, len(total))
+        with np.errstate(invalid="ignore"):
+            value = self.scale_net_share(net / np.where(total > 0, total, np.nan))
+        return np.where(query >= 0, value[query], 0.0)
+
+    @staticmethod
+    def scale_net_share(share: F8) -> F8:
+        """The metric from (right minus wrong) over all pairs."""
+        return share
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class KendallTauA(PairAgreement):
+    """Kendall's tau a: concordant minus discordant pairs, over all pairs (for labels in pairs: over these)."""
 
     name = "tau_a"
     citation = "Kendall, Biometrika 1938"
@@ -68,11 +95,16 @@ class KendallTauB(Correlation):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PairAccuracy(Correlation):
+class PairAccuracy(PairAgreement):
     """Fraction of the pairs of different grades in the right order; ties in the scores count half."""
 
     name = "pairs"
     compute_by_segment = staticmethod(agreement.compute_pair_accuracies)
+
+    @staticmethod
+    def scale_net_share(share: F8) -> F8:
+        """The share in the right order, ties counting half."""
+        return (1.0 + share) / 2.0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

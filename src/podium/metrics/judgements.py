@@ -26,15 +26,17 @@ class Judgements:
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        known = ~np.isnan(labels.grades)
-        given = labels.grades[known]
+        # items of pairs are judged, but have no grades: metrics that need grades refuse such labels before
+        grades = np.zeros(len(labels.index.items)) if labels.kind == "pairs" else labels.grades
+        known = ~np.isnan(grades)
+        given = grades[known]
         low, high = given.min(initial=np.inf), given.max(initial=-np.inf)
         if high - low < OFFSET_LEVELS and np.array_equal(given, np.floor(given)) and len(given):
             self.levels, codes = np.arange(low, high + 1), given - low
         else:
             self.levels = np.unique(given)
             codes = np.searchsorted(self.levels, given)
-        self.level: I4 = np.full(len(labels.grades), len(self.levels), np.int32)
+        self.level: I4 = np.full(len(grades), len(self.levels), np.int32)
         self.level[known] = codes
         self._by_index: weakref.WeakKeyDictionary[ItemIndex, tuple[I4, I8]] = weakref.WeakKeyDictionary()
         self.by_query: dict[object, F8] = {}  # values per query that depend on the labels alone

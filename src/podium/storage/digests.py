@@ -14,6 +14,7 @@ from podium.core.optional import require_module
 
 if TYPE_CHECKING:
     from podium.data.dataset import Dataset
+from podium.data.pair_labels import PairLabels
 
 
 def digest_values(values: Any) -> str:
@@ -56,7 +57,9 @@ def digest_dataset(data: Dataset) -> str:
             text = repr((index.queries.tolist(), index.starts.tolist(), index.items.tolist()))
         digest.update(text.encode(errors="surrogatepass"))
     if data.labels is not None:
-        digest.update(data.labels.grades.tobytes())
+        columns = data.labels.pairs if isinstance(data.labels, PairLabels) else (data.labels.grades,)
+        for column in columns:
+            digest.update(column.tobytes())
     if data.features is not None:
         digest.update(repr(data.features.names).encode(errors="surrogatepass"))
         digest.update(np.ascontiguousarray(data.features.values).tobytes())

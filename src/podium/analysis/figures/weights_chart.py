@@ -53,10 +53,11 @@ def weight_table(model: Aggregator | Consensus | Mapping[Id, float]) -> WeightsB
     is_fitted = hasattr(model, "experts_")
     if is_fitted and isinstance(model, CrfAggregator):
         rows = model.expert_weights()
+        # being preferred to an item counts against it
+        signs = {name: -1.0 if name.startswith("beaten") else 1.0 for name in rows[0].weights}
         return {
-            "not listed": {r.expert: r.missing for r in rows},
-            "preferred": {r.expert: r.preferred for r in rows},
-            "beaten": {r.expert: -r.beaten for r in rows},
+            name.replace("absence", "not listed"): {r.expert: sign * r.weights[name] for r in rows}
+            for name, sign in signs.items()
         }
     if is_fitted and isinstance(model, SvdAggregator | FusedAggregator) and model.explains_exactly:
         kinds, names = list(VIEWS), model.experts_

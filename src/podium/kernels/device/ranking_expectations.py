@@ -39,8 +39,8 @@ class DeviceCrf:
         groups: int,
         size: int,
     ) -> None:
-        rows = len(potentials.starts) - 1
-        if rows * 3 * groups > LARGEST:
+        rows, columns = len(potentials.starts) - 1, potentials.values.shape[1]
+        if rows * columns * groups > LARGEST:
             raise ParameterError(
                 f"{rows:,} items and {groups:,} experts make the table too large for the device; use ",
                 Option("device", "cpu", of="method"),
@@ -50,9 +50,9 @@ class DeviceCrf:
             )
         self.where, self.target, self.size, self.rows = where, target, size, np.diff(starts)
         put = where.to_device
-        self.statements = where.zeros(rows, groups, 3)
+        self.statements = where.zeros(rows, groups, columns)
         self.statements[put(potentials.row), put(potentials.group)] = put(potentials.values, where.real)
-        self.statements = self.statements.view(rows, 3 * groups)
+        self.statements = self.statements.view(rows, columns * groups)
         order, fall = enumerate_rankings(size)
         self.order, self.falls = put(order), put(fall.T, where.real)
         # visits with fewer items: only rankings that leave the last places to the missing items

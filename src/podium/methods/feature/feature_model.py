@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
+
 from podium.core import registry
 from podium.core.errors import NotFittedError
 from podium.core.old_names import RenamedAttribute
 from podium.core.params import Choice, ParameterDataclass
+from podium.data.features import Features
+from podium.data.index import ItemIndex
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.standardize_columns import standardize_by_group
 
-__all__ = ["FeatureModel", "FeatureNormalizer", "normalize_by_query"]
+__all__ = ["FeatureModel", "FeatureNormalizer", "average_by_query", "normalize_by_query"]
 
 FeatureNormalizer = Annotated[
     str, Choice("range", "deviation"), "divisor of a feature in each query, after subtracting its mean"
@@ -29,6 +33,20 @@ def normalize_by_query(starts: I8, values: F8, divisor: str = "range") -> F8:
     [[-0.5, 0.0], [0.5, 0.0], [0.0, 0.0]]
     """
     return standardize_by_group(starts, values, by_range=divisor == "range")
+
+
+def average_by_query(index: ItemIndex, features: Features | None, width: int) -> F8:
+    """The mean of every item feature in every query, NaN where no item has it."""
+    if features is None:
+        return np.full((len(index), width), np.nan)
+    values = features.align(index)
+    known = ~np.isnan(values)
+    columns = [
+        np.bincount(index.query_of_slot, column, len(index))
+        / np.where((n := np.bincount(index.query_of_slot, some, len(index))) > 0, n, np.nan)
+        for column, some in zip(np.nan_to_num(values).T, known.T, strict=True)
+    ]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(index), 0))
 
 
 class FeatureModel(ParameterDataclass):

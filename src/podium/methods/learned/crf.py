@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self, cast
+from typing import Annotated, ClassVar, Self, cast
 
 import numpy as np
 
@@ -37,19 +37,29 @@ from podium.learning.plan import (
 from podium.learning.shard_cache import open_prepared_shards
 from podium.learning.trainer import BlockSource, Objective, train
 from podium.learning.training_shards import TrainingShard
-from podium.methods.base import ALL_FORMS, Tags
+from podium.methods.base import ALL_FORMS, FEATURES, Tags
 from podium.methods.input_checks import match_expert_ids
+from podium.methods.learned.crf_columns import PotentialColumns
+from podium.methods.learned.crf_features import NO_FEATURES, FeatureRoles, find_feature_roles
+from podium.methods.learned.crf_interpretation import (
+    IGNORED,
+    ExpertWeights,
+    ReadableWeights,
+    WeightReading,
+    compute_effects,
+)
 from podium.methods.learned.crf_potentials import (
     ExpertStatements,
     PotentialBlock,
+    append_features,
     build_potentials,
-    collect_statements,
     compute_scales,
     count_rows_by_expert,
     order_by_content,
     sum_squares_within,
 )
 from podium.methods.learned.expert_matrices import Transform
+from podium.methods.learned.potentials import collect_entries, parse_potentials
 from podium.methods.learned.provenance import forget_queries
 from podium.methods.learned.supervised_method import PlanTrainedAggregator
 from podium.metrics.base import MetricSpec
@@ -57,31 +67,17 @@ from podium.storage.folder_cache import CacheOption
 
 __all__ = ["CrfAggregator", "ExpertWeights", "WeightReading"]
 
-WeightReading = Literal["important", "used", "used in reverse", "ignored", "dropped"]
-IGNORED = 0.1  # experts whose effect on scores is below this fraction of the strongest one's count as ignored
-IMPORTANT = 0.5
-
-
-class ExpertWeights(NamedTuple):
-    """Learned weights of one expert; `share` is its effect on scores relative to the strongest expert."""
-
-    expert: Id
-    missing: float  # a: for unlisted items; strongly negative where the expert's lists matter
-    preferred: float  # bP: for items it puts above others
-    beaten: float  # bN: against items it puts below others
-    share: float
-    reading: WeightReading
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CrfAggregator(PlanTrainedAggregator):
-    """Learned weights of three sums per expert, minimizing the exact expected loss of a ranking distribution.
+class CrfAggregator(ReadableWeights, PlanTrainedAggregator):
+    """Learned weights of a few potentials per expert, minimizing the exact expected loss of a ranking distribution.
 
     The score of an item adds, for every expert of the query, `missing` if the expert does not list it, plus
     `preferred` times the strength with which the expert prefers it to others, minus `beaten` times the
-    strength with which others are preferred to it. The probability of a ranking falls with the sum over
-    places of score / log2(place + 1). Each pass samples a few items per query, at least one of each grade;
-    the expected loss over all their rankings is exact.
+    strength with which others are preferred to it; `potentials` names further terms. Item features add terms of
+    their own, and features that are constant in every query change the weights of the experts from query to query.
+    The probability of a ranking falls with the sum over places of score / log2(place + 1). Each pass samples a few
+    items per query, at least one of each grade; the expected loss over all their rankings is exact.
 
     >>> from podium import Labels, Preferences
     >>> good, bad = ["a", "b", "c"], ["c", "b", "a"]
@@ -97,8 +93,15 @@ class CrfAggregator(PlanTrainedAggregator):
     citation: ClassVar[str] = (
         "Volkovs & Zemel, CRF framework for supervised preference aggregation, CIKM 2013"
     )
-    tags: ClassVar[Tags] = Tags(accepts=ALL_FORMS, additive=True, weighted=False, supervised=True)
+    tags: ClassVar[Tags] = Tags(
+        accepts=ALL_FORMS, additive=True, weighted=False, supervised=True, uses_features=True
+    )
 
+    potentials: Annotated[
+        str | Sequence[str],
+        "what is weighed per expert and item, joined by +: absence, pairwise, reciprocal_rank(k=5), "
+        "log_rank(depth=1000), or your own",
+    ] = "absence + pairwise"
     transform: Annotated[
         str,
         Choice("log", "rank", "binary"),
@@ -149,26 +152,33 @@ class CrfAggregator(PlanTrainedAggregator):
     seed: Seed = 0
     device: Device = "cpu"
 
+    def __post_init__(self) -> None:
+        self.potentials = " + ".join(map(repr, parse_potentials(self.potentials)))
+        super().__post_init__()
+
     # -- learning --------------------------------------------------------------------------------------------
 
     def _learn(self, training: Training) -> None:
         self._assign_groups(count_rows_by_expert(training.preferences))
-        statements, examples = self._collect_statements(training.preferences), training.examples
-        index, slots = examples.labels.index, len(training.preferences.index.items)
-        mine = self._build_potentials(statements, examples, slots)
-        scale = self._compute_scales(
-            [sum_squares_within(mine, index.query_of_slot, index.sizes, self._count_groups())]
-        )
+        self._set_roles(find_feature_roles(training.preferences.index, training.features))
+        statements = self._collect_statements(training.preferences, training.features)
+        examples, slots = training.examples, len(training.preferences.index.items)
+        index, groups = examples.labels.index, self._count_groups()
+        mine = self._build_potentials(statements, examples, slots, self._compute_item_values(training))
+        squares = sum_squares_within(mine, index.query_of_slot, index.sizes, groups)
+        scale = self._compute_scales([squares])
         block = self._build_block(mine, scale, examples, self.metric)
         check, held = None, training.validation
         if held is not None:
             potentials = build_potentials(
-                self._collect_statements(held.preferences),
+                self._collect_statements(held.preferences, held.features),
+                self._columns.unlisted,
                 self._find_groups(held.preferences),
-                self._count_groups(),
+                groups,
                 held.examples.rows,
                 len(held.preferences.index.items),
             )
+            potentials = append_features(potentials, self._compute_item_values(held), groups)
             check = self._build_block(potentials, scale, held.examples)
         self._train_weights(block, check, self.choose_by, scale, training.progress)
         self._set_effects([self._compute_effects(statements, examples.rows, slots)], len(examples))
@@ -189,9 +199,15 @@ class CrfAggregator(PlanTrainedAggregator):
     def _count_groups(self) -> int:
         return int(max(self.group_.max(initial=-1), self.shared_)) + 1
 
-    def _build_potentials(self, statements: ExpertStatements, examples: Examples, slots: int) -> Potentials:
-        """Potentials of the rows of the examples, in an order that does not depend on ids."""
-        mine = build_potentials(statements, self.group_, self._count_groups(), examples.rows, slots)
+    def _build_potentials(
+        self, statements: ExpertStatements, examples: Examples, slots: int, items: F8 | None = None
+    ) -> Potentials:
+        """Potentials of the rows of the examples, in an order that does not depend on ids; `items`: features."""
+        count = self._count_groups()
+        mine = build_potentials(statements, self._columns.unlisted, self.group_, count, examples.rows, slots)
+        mine = mine if items is None else append_features(mine, items, count)
+        if examples.labels.kind == "pairs":
+            return mine  # every row has its own pairs, so that none can take the place of another
         starts, entries = segments.gather_segments(mine.starts, order_by_content(mine, examples))
         return Potentials(starts, mine.group[entries], mine.values[entries])
 
@@ -203,26 +219,30 @@ class CrfAggregator(PlanTrainedAggregator):
         scale: F8,
         progress: Progress,
     ) -> None:
-        """Learn `weights_`, three per group, from potentials that were divided by `scale`."""
-        size = 3 * self._count_groups()
+        """Learn `weights_`, one row per group, from potentials that were divided by `scale`, and `feature_weights_`."""
+        groups, width, features = self._count_groups(), len(scale), len(self._columns.roles.item_names)
+        size = width * (groups - (-features // width))
         objective = Objective(training, validation, choose_by, lambda _: np.zeros(size))
         trained = train(objective, self.plan, self.seed, progress)
         self.losses_, self.passes_ = trained.losses, [trained.pass_number]
         self.quality_ = 0.0 if validation is None else trained.quality
-        self.weights_ = trained.weights.reshape(-1, 3) / scale
+        self.weights_ = trained.weights[: groups * width].reshape(-1, width) / scale
+        self.feature_weights_ = trained.weights[groups * width :][:features]
         if self.shared_ > 0 and not (self.group_ == self.shared_).any():
             # unknown experts get the mean of the known ones
             self.weights_[self.shared_] = self.weights_[: self.shared_].mean(axis=0)
 
     def _compute_scales(self, squares: Sequence[F8]) -> F8:
         """What the potentials are divided by in training, from `sum_squares_within` over parts."""
-        return compute_scales(squares) if self.scaling == "spread" else np.ones(3)
+        owner = self._columns.owner
+        return compute_scales(squares, owner) if self.scaling == "spread" else np.ones(len(owner))
 
     def _build_block(
         self, p: Potentials, scale: F8, examples: Examples, metric: MetricSpec | None = None, shards: int = 0
     ) -> PotentialBlock:
-        """Examples with their potentials over `scale`."""
-        scaled, plan = p._replace(values=p.values / scale), self.plan
+        """Examples with their potentials over `scale`; item features have a scale of their own."""
+        values = np.where((p.group < self._count_groups())[:, None], p.values / scale, p.values)
+        scaled, plan = p._replace(values=values), self.plan
         return PotentialBlock(
             potentials=scaled, subset=self.subset, examples=examples, plan=plan, metric=metric, shards=shards
         )
@@ -232,15 +252,7 @@ class CrfAggregator(PlanTrainedAggregator):
         labelled = np.zeros(slots, np.bool_)
         labelled[rows] = True
         kept = statements.select_entries(np.flatnonzero(labelled[statements.slot]))
-        count = len(self.experts_)
-        part = self._compute_terms(kept, self.group_)
-        _, pair = np.unique(kept.query * count + kept.expert, return_inverse=True)
-        who = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
-        who[pair] = kept.expert
-        listed_rows = np.flatnonzero(kept.listed)
-        net, mine = kept.above - kept.below, part - self._compute_terms(kept, self.group_, missing_only=True)
-        along = _sum_products_within(net[listed_rows], mine[listed_rows], pair[listed_rows], who, count)
-        return _sum_products_within(part, part, pair, who, count), along
+        return compute_effects(kept, self._compute_terms(kept, self.group_), len(self.experts_))
 
     def _set_effects(self, moves: Sequence[tuple[F8, F8]], rows: int) -> None:
         """`spread_`: each expert's effect on scores within queries; `along_`: its sign along its preferences."""
@@ -274,11 +286,30 @@ class CrfAggregator(PlanTrainedAggregator):
 
     # -- scoring ---------------------------------------------------------------------------------------------
 
-    def _collect_statements(self, preferences: Preferences) -> ExpertStatements:
-        counts = self._find_groups(preferences) >= 0
-        return collect_statements(
-            preferences, cast(Transform, self.transform), self.length_power, counts, self.divisor == "others"
-        )
+    @property
+    def _columns(self) -> PotentialColumns:
+        """The columns of `weights_`; model files of earlier versions know no features."""
+        roles = NO_FEATURES
+        if hasattr(self, "features_"):
+            roles = FeatureRoles(self.features_, self.varies_, self.center_, self.scale_)
+        return PotentialColumns(parse_potentials(self.potentials), roles)
+
+    def _set_roles(self, roles: FeatureRoles) -> None:
+        self.features_, self.varies_, self.center_, self.scale_ = roles
+
+    def _compute_item_values(self, part: Training) -> F8:
+        """Item features of the examples."""
+        values = self._columns.roles.compute_item_values(part.preferences.index, part.features, self.name)
+        return values[part.examples.rows]
+
+    def _collect_statements(
+        self, preferences: Preferences, features: Features | None, counts: B1 | None = None
+    ) -> ExpertStatements:
+        """The potentials of the experts that count, by entry."""
+        counts = self._find_groups(preferences) >= 0 if counts is None else counts
+        transform, others = cast(Transform, self.transform), self.divisor == "others"
+        entries = collect_entries(preferences, transform, self.length_power, counts, others)
+        return self._columns.build_statements(entries, features, self.name)
 
     def _find_groups(self, preferences: Preferences) -> I8:
         """The weight group of every expert here; -1 excludes it."""
@@ -291,51 +322,52 @@ class CrfAggregator(PlanTrainedAggregator):
             codes = Ids(self.experts_).codes_of(experts)
         return np.where(codes >= 0, self.group_[codes], self.shared_)
 
-    def _compute_terms(self, statements: ExpertStatements, group: I8, *, missing_only: bool = False) -> F8:
+    def _compute_terms(self, statements: ExpertStatements, group: I8) -> F8:
         """The term that each entry adds to the score of its slot."""
-        a, p, n = self.weights_[group[statements.expert]].T
-        alone = np.where(statements.listed, 0.0, a)
-        return alone if missing_only else alone + p * statements.above - n * statements.below
+        weights = self.weights_[group[statements.expert]]
+        if weights.shape != statements.values.shape:
+            raise InputError(
+                f"the model has {weights.shape[1]} weights per expert for the {statements.values.shape[1]} values of "
+                f"{self.potentials}",
+                remedy="define the potentials as they were in training, or fit again",
+            )
+        total = statements.values[:, 0] * weights[:, 0]
+        # column by column: scores then have the same bits whatever the number of entries is
+        for value, weight in zip(statements.values.T[1:], weights.T[1:], strict=True):
+            total += value * weight
+        return total
+
+    def _score_features(self, preferences: Preferences, features: Features | None) -> F8:
+        """What the item features add to the score of each slot."""
+        values = self._columns.roles.compute_item_values(preferences.index, features, self.name)
+        return (
+            np.asarray((values * self.feature_weights_).sum(axis=1))
+            if values.shape[1]
+            else np.zeros(len(values))
+        )
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8:
-        statements = self._collect_statements(preferences)
+        statements = self._collect_statements(preferences, features)
         part = self._compute_terms(statements, self._find_groups(preferences))
-        return sum_by_index(statements.slot, part, len(preferences.index.items))
+        scores = sum_by_index(statements.slot, part, len(preferences.index.items))
+        return scores + self._score_features(preferences, features)
 
     def _compute_contributions(self, one: Preferences, features: Features | None) -> dict[Id, F8]:
-        statements = self._collect_statements(one)
+        statements = self._collect_statements(one, features)
         part, slots = self._compute_terms(statements, self._find_groups(one)), len(one.index.items)
         out = {}
         for code in np.unique(statements.expert).tolist():
             mine = statements.expert == code
             out[one.experts[code]] = sum_by_index(statements.slot[mine], part[mine], slots)
+        if self._columns.roles.item_names:
+            out[FEATURES] = self._score_features(one, features)
         return out
-
-    # -- interpretation --------------------------------------------------------------------------------------
-
-    def expert_weights(self) -> list[ExpertWeights]:
-        """The learned weights with their interpretation, in expert order; the class has an example."""
-        self._check_fitted()
-        shares = self.spread_ / max(float(self.spread_.max(initial=0.0)), 1e-300)
-        table = []
-        for code, expert in enumerate(self.experts_):
-            group = int(self.group_[code])
-            a, p, n = [0.0] * 3 if group < 0 else self.weights_[group].tolist()
-            share = float(shares[code])
-            reading: WeightReading = "important" if share >= IMPORTANT else "used"
-            if group < 0:
-                reading = "dropped"
-            elif share < IGNORED:
-                reading = "ignored"
-            elif self.along_[code] < 0:
-                reading = "used in reverse"
-            table.append(ExpertWeights(expert, a, p, n, share, reading))
-        return table
 
     def prune(
         self,
         preferences: Preferences,
         labels: Labels,
+        features: Features | None = None,
         *,
         validation: Dataset | None = None,
         query_weights: Mapping[Id, float] | None = None,
@@ -356,12 +388,10 @@ class CrfAggregator(PlanTrainedAggregator):
         smaller = type(self)(**self.get_parameters())
         smaller.dropped_ = [row.expert for row in rows if row.reading == "dropped" or row.share < share]
         return smaller.fit(
-            preferences, labels, validation=validation, query_weights=query_weights, progress=progress
+            preferences,
+            labels,
+            features,
+            validation=validation,
+            query_weights=query_weights,
+            progress=progress,
         )
-
-
-def _sum_products_within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:
-    """For every expert the sum of products of deviations from the means of its queries."""
-    size = np.maximum(np.bincount(pair, minlength=len(who)), 1)
-    mean_a, mean_b = (sum_by_index(pair, x, len(who)) / size for x in (a, b))
-    return sum_by_index(who[pair], (a - mean_a[pair]) * (b - mean_b[pair]), count)

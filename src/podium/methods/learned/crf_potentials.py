@@ -10,19 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.data.preferences import Preferences
-from podium.kernels import preference_svd, ranking_expectations
+from podium.kernels import ranking_expectations
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.lambdas import OptimizerState
 from podium.kernels.ranking_expectations import Potentials, sum_by_index
 from podium.learning.examples import Examples
 from podium.learning.trainer import Block
-from podium.methods.learned.expert_matrices import Transform, build_expert_matrices
 
 __all__ = [
     "ExpertStatements",
     "PotentialBlock",
+    "append_features",
     "build_potentials",
-    "collect_statements",
     "compute_scales",
     "count_rows_by_expert",
     "order_by_content",
@@ -39,43 +38,12 @@ class ExpertStatements(NamedTuple):
     query: I8
     slot: I8
     listed: B1
-    above: F8  # sum over j of Y(i, j)
-    below: F8  # sum over j of Y(j, i)
+    standing: F8  # how far the expert prefers the item to the others of the query
+    values: F8  # (entries, columns): the potentials
 
     def select_entries(self, entries: I8) -> ExpertStatements:
         """Select some of the entries."""
         return ExpertStatements._make(column[entries] for column in self)
-
-
-def collect_statements(
-    preferences: Preferences, transform: Transform, power: float, counts: B1, others: bool = False
-) -> ExpertStatements:
-    """Statements of the experts that count; sums are divided by (items of the query) ** power.
-
-    With `others`, by (items less one) ** power, the number of terms of a sum.
-    """
-    codes = np.where(counts, np.arange(len(counts)), -1)
-    grouped = build_expert_matrices(preferences, transform, codes)
-    m, sizes = grouped.matrices, grouped.matrices.sizes
-    above, below = preference_svd.sum_rows_and_columns(m)
-    base = m.slots[m.query] - m.starts_out[:-1]  # slot less entry
-    which = np.arange(len(m.query))
-    by_list = np.repeat(np.repeat(which, np.diff(m.list_starts)), np.diff(m.starts))
-    by_vote = np.repeat(which, np.diff(m.vote_starts))
-    listed = np.zeros(len(above), np.bool_)
-    for slot, owner in ((m.item, by_list), (m.winner, by_vote), (m.loser, by_vote)):
-        listed[slot - base[owner]] = True
-    terms = np.maximum(sizes - 1, 1) if others else sizes
-    spread = np.repeat(terms.astype(np.float64) ** power, sizes)
-    entry = np.arange(len(above))
-    return ExpertStatements(
-        np.repeat(grouped.group, sizes),
-        np.repeat(m.query, sizes),
-        entry + np.repeat(base, sizes),
-        listed,
-        above / spread,
-        below / spread,
-    )
 
 
 def count_rows_by_expert(preferences: Preferences) -> I8:
@@ -86,22 +54,42 @@ def count_rows_by_expert(preferences: Preferences) -> I8:
 
 
 def build_potentials(
-    statements: ExpertStatements, group: I8, groups: int, slots: I8, n_slots: int
+    statements: ExpertStatements, unlisted: F8, group: I8, groups: int, slots: I8, n_slots: int
 ) -> Potentials:
     """The entries of the given slots, row by row, summed over the experts of a group.
 
-    Values are (-listed, above, -below). A missing item gets the weight of its group; an expert without
-    preferences in a query would add the same to all its items, so only listed items need an entry.
+    Values are differences from `unlisted`, the values of an item that an expert does not list: what an expert adds
+    to all items of a query alike changes no ranking, so items without a difference need no entry.
     """
     row_of = np.full(n_slots, -1, np.int64)
     row_of[slots] = np.arange(len(slots))
-    row = row_of[statements.slot]
-    keep = (row >= 0) & (statements.listed | (statements.above > 0) | (statements.below > 0))
+    row, values = row_of[statements.slot], statements.values - unlisted
+    keep = (row >= 0) & (values != 0).any(axis=1)
     key, entry = np.unique(row[keep] * groups + group[statements.expert[keep]], return_inverse=True)
-    columns = (-statements.listed[keep].astype(np.float64), statements.above[keep], -statements.below[keep])
-    values = np.stack([sum_by_index(entry, c, len(key)) for c in columns], axis=1)
+    sums = np.stack([sum_by_index(entry, c, len(key)) for c in values[keep].T], axis=1)
     starts = np.searchsorted(key, np.arange(len(slots) + 1) * groups)
-    return Potentials(starts, key % groups, values)
+    return Potentials(starts, key % groups, sums)
+
+
+def append_features(p: Potentials, table: F8, groups: int) -> Potentials:
+    """The same with item features as the entries of further groups, as many as hold one weight per feature.
+
+    `table` has one row of features per row; the last group is filled up with zeros.
+    """
+    rows, width = len(p.starts) - 1, p.values.shape[1]
+    more = -(-table.shape[1] // width)
+    if not more:
+        return p
+    padded = np.zeros((rows, more * width))
+    padded[:, : table.shape[1]] = table
+    starts = p.starts + more * np.arange(rows + 1)
+    own = np.ones(int(starts[-1]), np.bool_)
+    last = (starts[1:, None] - 1 - np.arange(more)[::-1]).ravel()
+    own[last] = False
+    group, values = np.empty(len(own), np.int64), np.empty((len(own), width))
+    group[own], values[own] = p.group, p.values
+    group[last], values[last] = np.tile(groups + np.arange(more), rows), padded.reshape(-1, width)
+    return Potentials(starts, group, values)
 
 
 @dataclass(kw_only=True)
@@ -111,9 +99,14 @@ class PotentialBlock(Block):
     potentials: Potentials
     subset: int
 
+    @property
+    def columns(self) -> int:
+        """Weights per group."""
+        return int(self.potentials.values.shape[1])
+
     def compute_scores(self, weights: F8) -> F8:
         """The weighted sums of the potentials."""
-        return ranking_expectations.compute_row_scores(self.potentials, weights.reshape(-1, 3))
+        return ranking_expectations.compute_row_scores(self.potentials, weights.reshape(-1, self.columns))
 
     def visit_queries(
         self, visit: I8, optimizer: OptimizerState, random: np.random.Generator
@@ -121,7 +114,14 @@ class PotentialBlock(Block):
         """Steps down the exact expected loss over all rankings of the sampled items."""
         draws = random.random((len(visit), 2 * self.subset))
         examples, target, batch = self.examples, self.target, self.plan.batch
-        rows = ranking_expectations.sample_subsets(examples.starts, target.level, visit, self.subset, draws)
+        if target.pairs is None:
+            rows = ranking_expectations.sample_subsets(
+                examples.starts, target.level, visit, self.subset, draws
+            )
+        else:
+            rows = ranking_expectations.sample_pair_subsets(
+                examples.starts, target.pairs, visit, self.subset, draws
+            )
         weight = float(examples.weight[visit].sum())
         if self.plan.device == "cpu":
             loss = ranking_expectations.train_crf_pass(
@@ -132,7 +132,7 @@ class PotentialBlock(Block):
             from podium.kernels.device.ranking_expectations import DeviceCrf
             from podium.kernels.device.torch_device import resolve_device
 
-            where, groups = resolve_device(self.plan.device), len(optimizer.weights) // 3
+            where, groups = resolve_device(self.plan.device), len(optimizer.weights) // self.columns
             self.on_device = DeviceCrf(
                 where, self.potentials, target, examples.weight, examples.starts, groups, self.subset
             )
@@ -140,25 +140,30 @@ class PotentialBlock(Block):
 
 
 def sum_squares_within(p: Potentials, query: I8, rows: I8, groups: int) -> F8:
-    """Squared deviations of the three values among the rows of a query where a group is active, and counts.
+    """Squared deviations of each value among the rows of a query where a group is active, and counts.
 
-    `query` is the query of each row and `rows` their number per query.
+    `query` is the query of each row and `rows` their number per query. Groups from `groups` on hold item features,
+    which do not count.
     """
-    pair, at = np.unique(query[p.row] * groups + p.group, return_inverse=True)
+    mine = np.flatnonzero(p.group < groups)
+    pair, at = np.unique(query[p.row[mine]] * groups + p.group[mine], return_inverse=True)
     n = rows[pair // groups].astype(np.float64)
     squares = [
-        float((np.bincount(at, weights=v * v) - np.bincount(at, weights=v) ** 2 / n).sum()) for v in p.values.T
-    ]  # fmt: skip
+        float((np.bincount(at, weights=v * v) - np.bincount(at, weights=v) ** 2 / n).sum())
+        for v in p.values[mine].T
+    ]
     return np.array([*squares, n.sum()])
 
 
-def compute_scales(parts: Sequence[F8]) -> F8:
-    """The typical spread of each value, from `sum_squares_within` over parts; the two sums share one.
+def compute_scales(parts: Sequence[F8], owner: I8) -> F8:
+    """The typical spread of each value, from `sum_squares_within` over parts; values of one owner share it.
 
-    One scale for all experts: a rare expert must not get large values.
+    `owner` is the number of the potential of each value. One scale for all experts: a rare expert must not get
+    large values.
     """
-    missing, above, below, n = np.sum(parts, axis=0).tolist()
-    squares = np.array([missing, *[(above + below) / 2] * 2]) / max(n, 1.0)
+    *by_column, n = np.sum(parts, axis=0).tolist()
+    shared = np.bincount(owner, weights=by_column) / np.bincount(owner)
+    squares = shared[owner] / max(n, 1.0)
     return np.sqrt(np.where(squares > 1e-24, squares, 1.0))
 
 

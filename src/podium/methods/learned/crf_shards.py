@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,15 +27,15 @@ from podium.learning.shard_cache import (
 )
 from podium.learning.training_shards import is_empty
 from podium.methods.input_checks import check_forms, match_expert_ids
+from podium.methods.learned.crf_features import NO_FEATURES
 from podium.methods.learned.crf_potentials import (
     ExpertStatements,
     PotentialBlock,
     build_potentials,
-    collect_statements,
     count_rows_by_expert,
     sum_squares_within,
 )
-from podium.methods.learned.expert_matrices import Transform
+from podium.methods.learned.potentials import describe_definitions
 from podium.storage.array_files import PreparedArrays
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def train_on_shards(
     progress: Progress,
 ) -> ShardCounts:
     """Set all fitted attributes; returns the counts."""
+    model._set_roles(NO_FEATURES)
     given = PreferenceShards(model, train, check, weights, progress)
     scale = given.measure_scale()
     blocks = given.build_blocks(train, scale)
@@ -107,7 +108,9 @@ class PreferenceShards:
     def _describe_recipe(self, shards: PreparedShards) -> str:
         weights = weights_key(self.weights if shards is self.train else {})
         model = self.model
-        return f"crf transform={model.transform} power={model.length_power} {model.divisor} weights={weights}"
+        potentials = describe_definitions(model._columns.potentials)
+        divisor = f"power={model.length_power} {model.divisor}"
+        return f"crf transform={model.transform} {divisor} {potentials} weights={weights}"
 
     def load_statements(self, shards: PreparedShards, number: int) -> PreparedArrays:
         """The statements of every expert about the labeled items."""
@@ -118,13 +121,17 @@ class PreferenceShards:
             preferences = Preferences.from_lists({}) if is_empty(content) else content.preferences
             if preferences is None:
                 raise InputError("it contains no preferences", remedy="give lists or votes with their labels")
+            if content.features is not None:
+                raise InputError(
+                    "crf does not use item features in shards",
+                    remedy="fit in memory, or give shards without features",
+                )
             weights = self.weights if shards is self.train else {}
             examples, part = extract_examples(content, preferences, weights)
             check_forms(model, preferences)
             active = preferences.experts.take(np.flatnonzero(preferences.active_experts)).tolist()
-            preferences, every = preferences.with_experts(active), np.ones(len(active), np.bool_)
-            transform, others = cast(Transform, model.transform), model.divisor == "others"
-            statements = collect_statements(preferences, transform, model.length_power, every, others)
+            preferences = preferences.with_experts(active)
+            statements = model._collect_statements(preferences, None, np.ones(len(active), np.bool_))
             row = np.full(len(preferences.index.items), -1, np.int64)
             row[examples.rows] = np.arange(len(examples))
             statements = statements.select_entries(np.flatnonzero(row[statements.slot] >= 0))
@@ -132,8 +139,8 @@ class PreferenceShards:
                 "expert": narrow_integers(statements.expert),
                 "row": narrow_integers(row[statements.slot]),
                 "listed": statements.listed,
-                "above": statements.above,
-                "below": statements.below,
+                "standing": statements.standing,
+                "potentials": statements.values,
             }
             experts = {"experts": active, "rows": count_rows_by_expert(preferences).tolist()}
             return PreparedArrays(part.about | experts, part.arrays | columns)
@@ -146,7 +153,7 @@ class PreferenceShards:
         slot = arrays["row"].astype(np.int64)
         query = examples.labels.index.query_of_slot[slot]
         statements = ExpertStatements(
-            codes[arrays["expert"]], query, slot, arrays["listed"], arrays["above"], arrays["below"]
+            codes[arrays["expert"]], query, slot, arrays["listed"], arrays["standing"], arrays["potentials"]
         )
         return statements.select_entries(np.flatnonzero(statements.expert >= 0)), examples
 
@@ -168,7 +175,8 @@ class PreferenceShards:
             else:
                 statements, examples = self._read_statements(part, groups)
                 count = model._count_groups()
-                mine = build_potentials(statements, np.arange(count), count, examples.rows, len(examples))
+                unlisted, every = model._columns.unlisted, np.arange(count)
+                mine = build_potentials(statements, unlisted, every, count, examples.rows, len(examples))
             arrays = {name: part.arrays[name] for name in ("grades", "starts", "weight")}
             values = {"first": mine.starts, "group": narrow_integers(mine.group), "values": mine.values}
             return PreparedArrays({}, arrays | values)

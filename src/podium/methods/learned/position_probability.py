@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
+from podium.core.errors import InputError
 from podium.core.params import Choice, Range, Tune
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -105,6 +106,11 @@ class PositionProbabilityFusion(SupervisedAggregator):
         **options: Any,
     ) -> Self:
         """Learn the probabilities from labeled queries; items without a label are not relevant."""
+        if labels is not None and labels.kind != "grades":
+            raise InputError(
+                f"{self.name} needs grades, and the labels are {labels.kind}",
+                remedy="say which items are relevant",
+            )
         self._given_labels = (
             labels  # with the relevant items that no expert lists, which average precision counts
         )

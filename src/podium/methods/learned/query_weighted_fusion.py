@@ -10,7 +10,6 @@ import numpy as np
 from podium.core.params import Choice, Range, Tune
 from podium.data.features import Features
 from podium.data.ids import Id
-from podium.data.index import ItemIndex
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.list_agreement import tilt_weights
@@ -28,6 +27,7 @@ from podium.learning.plan import (
 )
 from podium.learning.trainer import Objective, train
 from podium.methods.base import LIST_FORMS, Outcome, Tags
+from podium.methods.feature.feature_model import average_by_query
 from podium.methods.input_checks import check_forms, match_experts
 from podium.methods.learned.supervised_method import PlanTrainedAggregator
 from podium.methods.learned.weighted_rules import select_weights
@@ -163,7 +163,7 @@ class QueryWeightedFusion(PlanTrainedAggregator):
         lists = np.maximum(np.bincount(expert, minlength=len(self.experts_)), 1)[:, None]
         sums = np.zeros((len(self.experts_), values.shape[1]))
         np.add.at(sums, expert, values)
-        queries = _average_by_query(given.index, training.features, len(self.features_))
+        queries = average_by_query(given.index, training.features, len(self.features_))
         with np.errstate(invalid="ignore"):
             known = np.maximum((~np.isnan(queries)).sum(axis=0), 1)
             mean = np.nansum(queries, axis=0) / known
@@ -207,7 +207,7 @@ class QueryWeightedFusion(PlanTrainedAggregator):
         """Features by list, relative to the mean of the expert, in standard deviations; 0 where unknown."""
         Features.require(features, self.features_, self.name)
         expert = self._number_experts(preferences)
-        queries = _average_by_query(preferences.index, features, len(self.features_))
+        queries = average_by_query(preferences.index, features, len(self.features_))
         values = np.hstack([self._build_raw_features(preferences), queries[preferences.lists.query_of_list]])
         off = (values - self.means_[expert]) / self.scale_
         return np.where((expert >= 0)[:, None], np.clip(np.nan_to_num(off), -FAR, FAR), 0.0)
@@ -231,17 +231,3 @@ class QueryWeightedFusion(PlanTrainedAggregator):
             alone = np.where(one.lists.expert == code, weight, 0.0)
             parts[one.experts[code]] = sum_list_points(one, points, alone)
         return parts
-
-
-def _average_by_query(index: ItemIndex, features: Features | None, width: int) -> F8:
-    """The mean of every item feature in every query, NaN where no item has it."""
-    if features is None:
-        return np.full((len(index), width), np.nan)
-    values = features.align(index)
-    known = ~np.isnan(values)
-    columns = [
-        np.bincount(index.query_of_slot, column, len(index))
-        / np.where((n := np.bincount(index.query_of_slot, some, len(index))) > 0, n, np.nan)
-        for column, some in zip(np.nan_to_num(values).T, known.T, strict=True)
-    ]
-    return np.stack(columns, axis=1) if columns else np.zeros((len(index), 0))

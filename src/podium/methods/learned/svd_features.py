@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, cast
 
 import numpy as np
 
-from podium.core.errors import InputError, MessageText, Option
+from podium.core.errors import InputError, MessageText, Option, ParameterError
 from podium.core.old_names import accept_old_names
 from podium.core.params import Choice, Range, Tune
 from podium.data.building.subset import restrict_items
@@ -24,9 +25,10 @@ from podium.methods.input_checks import match_experts
 from podium.methods.learned import expert_matrices
 from podium.methods.learned.supervised_method import SupervisedAggregator
 
-__all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_svd_columns"]
+__all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_preference_features", "build_svd_columns"]
 
 POOLED = "(other experts)"  # in explanations: the experts that share one matrix
+MOST_COMPONENTS = 20
 LARGEST = 1 << 32  # bytes of features beyond which a table by expert is impractical
 
 Transform = Annotated[
@@ -98,6 +100,60 @@ def check_table_size(preferences: Preferences, columns: int, remedy: MessageText
         )
 
 
+def build_preference_features(
+    preferences: Preferences,
+    *,
+    transform: str = "log",
+    components: int = 1,
+    vectors: str = "scaled",
+    combined: bool = False,
+    sizes: bool = False,
+    experts: Sequence[Id] | None = None,
+) -> Features:
+    """The features of `svd` for use with any learner: singular vectors of every expert's pairwise matrix.
+
+    Three columns per expert: "for" (how far it prefers the item to others), "against", and "unlisted" (1 where it
+    does not list the item); more with `components`, and singular values with `sizes`. `combined` builds one matrix
+    from all experts. `experts` fixes the columns: for new queries, give the experts of the training data. Their
+    order is that of `preferences.experts` by default, and other experts are left out.
+
+    >>> p = Preferences.from_lists({"q": {"x": ["a", "b", "c"], "y": ["c", "a"]}})
+    >>> x = build_preference_features(p)
+    >>> x.names
+    ('x: for', 'y: for', 'x: against', 'y: against', 'x: unlisted', 'y: unlisted')
+    >>> x.values[:, -1].tolist()
+    [0.0, 1.0, 0.0]
+    """
+    for name, value, accepted in (("transform", transform, ("log", "rank", "binary")),
+                                  ("vectors", vectors, ("unit", "scaled"))):  # fmt: skip
+        if value not in accepted:
+            raise ParameterError(f"{name} is {value!r}; accepted: {', '.join(accepted)}")
+    if not isinstance(components, int) or not 1 <= components <= MOST_COMPONENTS:
+        raise ParameterError(
+            f"components is {components!r}; accepted: whole number in [1, {MOST_COMPONENTS}]"
+        )
+    known = Ids(list(preferences.experts if experts is None else experts))
+    codes, names = known.codes_of(preferences.experts), [str(expert) for expert in known]
+    if combined:
+        codes, names = np.where(codes >= 0, 0, -1), ["all"]
+    if len(set(names)) < len(names):
+        raise InputError("two experts have the same name as text", remedy="rename one of them")
+    columns = build_svd_columns(
+        preferences,
+        transform,
+        codes,
+        len(names),
+        components,
+        scaled=vectors == "scaled",
+        sizes=sizes,
+    )
+    kinds = ["for", "against", *(["size"] if sizes else [])]
+    numbers = [""] if components == 1 else [f" {number}" for number in range(1, components + 1)]
+    views = [f"{kind}{number}" for number in numbers for kind in kinds]
+    labels = tuple(f"{name}: {view}" for view in [*views, "unlisted"] for name in names)
+    return Features(preferences.index, columns.values, labels)
+
+
 @accept_old_names(features="matrices")
 @dataclass(kw_only=True, eq=False, repr=False)
 class SvdAggregator(SupervisedAggregator, ScorerSettings):
@@ -120,7 +176,9 @@ class SvdAggregator(SupervisedAggregator, ScorerSettings):
     tags = Tags(accepts=ALL_FORMS, supervised=True, weighted=False, additive=True)
 
     transform: Transform = "log"
-    components: Annotated[int, Range(1, 20), "number of singular vectors per matrix used as features"] = 1
+    components: Annotated[
+        int, Range(1, MOST_COMPONENTS), "number of singular vectors per matrix used as features"
+    ] = 1
     vectors: Annotated[
         str,
         Choice("unit", "scaled"),
