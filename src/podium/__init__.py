@@ -29,6 +29,7 @@ _NAMES = {
     "deploy": "podium.deployment",
     "diagnose": "podium.analysis.experts",
     "explain": "podium.analysis.explain",
+    "find_answer": "podium.analysis.answer",
     "fuse": "podium.methods.fuse",
     "load": "podium.models",
     "make": "podium.methods.base",
@@ -55,6 +56,7 @@ __all__ = [
     "deploy",
     "diagnose",
     "explain",
+    "find_answer",
     "fuse",
     "load",
     "make",
@@ -67,6 +69,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from podium import methods
+    from podium.analysis.answer import find_answer
     from podium.analysis.experts import diagnose
     from podium.analysis.explain import explain
     from podium.data.consensus import Consensus
