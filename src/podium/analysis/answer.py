@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
+from podium.evaluate.gain_check import GainCheck
 from podium.evaluate.splits import find_labeled_queries
 from podium.evaluate.tuning.labeled_choice import BUDGET, LabeledChoice, choose_by_labels
 from podium.evaluate.tuning.nested_estimate import TuningRow
@@ -32,6 +34,7 @@ from podium.metrics.base import MetricSpec
 __all__ = ["Answer", "AnswerCertainty", "find_answer", "suggest_improvements"]
 
 AnswerCertainty = Literal["high", "moderate", "low", "unknown"]
+EXPERT = "best expert in training"  # a row of tuning
 SURE, LIKELY = 0.01, 0.05  # p-values below which the gain is certain, and likely
 LABELED, ENOUGH = 20, 100  # judged queries that make a choice, and from which more of them change little
 CORRECTION = (
@@ -64,6 +67,7 @@ class Answer(Result[TuningRow]):
     left_out: Mapping[str, str] | None = None  # method -> why it was not tried
     notes: tuple[str, ...] = ()
     improvements: tuple[str, ...] = ()  # what would make the answer better
+    gain_check: GainCheck | None = None  # whether it is at least as good as rrf and the best expert
 
     key = "name"
     facts = (
@@ -188,9 +192,7 @@ def _answer_without_labels(preferences: Preferences, labels: Labels | None) -> A
 def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answer:
     t = choice.tuning
     # the expert that is best on the training queries of each fold: the choice of an expert is held out too
-    expert = [
-        TuningRow("the best expert", *_get_figures(r)) for r in t.rows if r.name == "best expert in training"
-    ]
+    expert = [dataclasses.replace(r, name="the best expert") for r in t.rows if r.name == EXPERT]
     rows = (*expert, t.rows[0])
     values = t.values["tuned"]
     low = high = None
@@ -223,11 +225,13 @@ def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answ
         left_out=t.left_out,
         notes=t.notes,
         improvements=suggest_improvements(preferences, len(values)),
+        gain_check=GainCheck.from_values(
+            t.metric,
+            values,
+            {r.name: t.values[EXPERT if r in expert else r.name] for r in rows},
+            "cross-validation",
+        ),
     )
-
-
-def _get_figures(row: TuningRow) -> tuple[float, float | None, float | None, float | None, float | None]:
-    return row.mean, row.difference, row.low, row.high, row.p
 
 
 def _explain_certainty(
