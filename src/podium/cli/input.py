@@ -130,9 +130,10 @@ class Input:
 
     def features_of(self, method: Aggregator) -> Features | None:
         """The item features; None for a method that uses none."""
+        features = self.item_features
         if self.features and not method.tags.uses_features:
             raise ParameterError(f"{method.name} does not use item features; leave --features out")
-        return self.item_features if method.tags.uses_features else None
+        return features if method.tags.uses_features else None
 
     def read_features(self) -> tuple[Content, Features]:
         """Read feature files of any format; `--names` renames their columns.

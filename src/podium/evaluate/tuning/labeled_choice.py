@@ -37,7 +37,7 @@ from podium.methods.base import Aggregator
 from podium.metrics.base import MetricSpec, parse
 from podium.storage.folder_cache import ResultCache
 
-__all__ = ["BUDGET", "LabeledChoice", "choose_by_labels"]
+__all__ = ["BUDGET", "LabeledChoice", "choose_by_labels", "plan_candidates"]
 
 BUDGET = 60.0  # seconds
 FEW = 10  # judged queries below which labels estimate the choice, and do not make it
@@ -151,7 +151,7 @@ def choose_by_labels(
     base = resolve_baseline(problem, None)
     unlabeled = choose_method(dataset.preferences).method
     few = len(problem) < FEW
-    configs, levels, left_out = _plan_candidates(
+    configs, levels, left_out = plan_candidates(
         problem, [base, unlabeled], learned and not few, seconds, few
     )
     table = ScoreTable(problem, configs)
@@ -183,7 +183,7 @@ def _choose_last(values: Any, counts: Any) -> I8:
     return np.full(len(counts), len(values) - 1, np.int64)
 
 
-def _plan_candidates(
+def plan_candidates(
     problem: TuningTask, first: Sequence[Aggregator], learned: bool, seconds: float, few: bool
 ) -> tuple[list[TuningConfig], I8, dict[str, str]]:
     """Configurations by rising level, the level of each, and the methods left out with the reason."""
