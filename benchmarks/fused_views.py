@@ -43,6 +43,7 @@ SETS: dict[str, tuple[tuple[str, ...], bool]] = {
     "place, absence, consensus": (("place", "absence"), True),
     "place, log rank, absence": (("place", "log rank", "absence"), False),
     "place, log rank, absence, consensus": (("place", "log rank", "absence"), True),
+    "place, log rank, steep, absence": (("place", "log rank", "steep", "absence"), False),
     "vectors, place, absence": (("vectors", "place", "absence"), False),
     "vectors, place, absence, consensus": (("vectors", "place", "absence"), True),
 }
@@ -64,7 +65,7 @@ def measure_views(data: Dataset, views: tuple[str, ...], consensus: bool, seeds:
     try:
         values = []
         for seed in range(seeds):
-            run = cross_validate(data, {"fused": make("fused", seed=seed)}, METRICS)
+            run = cross_validate(data, {"fused": make("fused", views="all", seed=seed)}, METRICS)
             values.append([run.pool_folds("fused")[metric] for metric in METRICS])
         return 100 * np.mean(values, axis=0)
     finally:

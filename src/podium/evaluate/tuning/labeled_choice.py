@@ -55,10 +55,10 @@ WEIGHED = ("rrf", "rbc")  # rules that are also tried with weights by quality
 # seconds per fit and million rows, measured by `python benchmarks/screening.py --learned`; UNKNOWN for others
 FIT_SECONDS = {
     "crf": 4.5,
-    "fused": 6.5,
+    "fused": 3.0,
     "position_probability": 0.3,
-    "query_weighted": 13.0,
-    "stack": 30.0,
+    "query_weighted": 12.0,
+    "stack": 10.0,
     "svd": 1.6,
     "weighted_borda": 0.8,
     "weighted_cps": 1.7,
@@ -151,9 +151,7 @@ def choose_by_labels(
     base = resolve_baseline(problem, None)
     unlabeled = choose_method(dataset.preferences).method
     few = len(problem) < FEW
-    configs, levels, left_out = plan_candidates(
-        problem, [base, unlabeled], learned and not few, seconds, few
-    )
+    configs, levels, left_out = plan_candidates(problem, [base, unlabeled], learned and not few, seconds, few)
     table = ScoreTable(problem, configs)
     table.stop_at = begin + STARTED * seconds
     threads = dispatch.count_threads() if workers is None else workers
