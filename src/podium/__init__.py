@@ -30,6 +30,7 @@ _NAMES = {
     "deploy": "podium.deployment",
     "diagnose": "podium.analysis.experts",
     "explain": "podium.analysis.explain",
+    "find_answer": "podium.analysis.answer",
     "fuse": "podium.methods.fuse",
     "load": "podium.models",
     "make": "podium.methods.base",
@@ -57,6 +58,7 @@ __all__ = [
     "deploy",
     "diagnose",
     "explain",
+    "find_answer",
     "fuse",
     "load",
     "make",
@@ -69,6 +71,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from podium import methods
+    from podium.analysis.answer import find_answer
     from podium.analysis.experts import diagnose
     from podium.analysis.explain import explain
     from podium.data.consensus import Consensus

@@ -162,6 +162,19 @@ def test_doctor(files):
     assert "WRONG" in ill.stdout
 
 
+def test_doctor_ends_with_what_auto_would_do(files, tmp_path):
+    lists = json.loads(run("doctor", files / "bm25.run", files / "dense.run", "--json").stdout)
+    said = [f["detail"] for f in lists if f["what"] == "auto"]
+    assert said[0].startswith("quality_weighted: ranked lists of 2 experts")
+    advice = [f["detail"] for f in lists if f["what"] == "a better answer"]
+    assert lists[-1]["detail"] == advice[-1]
+    assert advice[0].startswith("labels for 20 queries")
+    (tmp_path / "votes.csv").write_text("query,winner,loser\n" + "q,a,b\nq,b,c\n")
+    votes = run("doctor", tmp_path / "votes.csv").stdout
+    assert "bradley_terry: all votes come from one judge" in votes
+    assert "a column with the annotator of each vote" in votes
+
+
 def test_demo(tmp_path):
     done = run("demo", "-o", tmp_path / "out")
     assert done.exit_code == 0

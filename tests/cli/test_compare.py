@@ -154,7 +154,9 @@ def test_a_saved_model_is_a_method_on_queries_it_was_not_fitted_on(words, files,
     first = sorted({line.split()[0] for line in grades})[:5]
     (tmp_path / "some.txt").write_text("".join(g for g in grades if g.split()[0] in first))
     for model, qrels in (("some", tmp_path / "some.txt"), ("every", files / "qrels.txt")):
-        fitted = run("fit", *words[1:-2], "-q", qrels, "-m", "svd", "-o", tmp_path / f"{model}.podium")
+        fitted = run(
+            "fit", *words[1:-2], "-q", qrels, "-m", "svd", "--save-anyway", "-o", tmp_path / f"{model}.podium"
+        )
         assert fitted.exit_code == 0, fitted.stderr
     some, every = tmp_path / "some.podium", tmp_path / "every.podium"
     done = run(*words, "-m", "rrf", "-m", some, "--json")

@@ -118,6 +118,14 @@ def test_fit_says_that_a_model_is_worse_than_rrf(tmp_path):
     train, check = (sorted(tmp_path.glob(f"*-{part}.run")) for part in ("train", "check"))
     chosen = [w for path in check for w in ("--validation", path)]
     words = ("fit", *train, *chosen, "-q", tmp_path / "qrels.txt", "-m", "weighted_borda")
+    refused = run(*words, "-o", tmp_path / "m.podium")
+    assert refused.exit_code == 2
+    last = refused.stderr.splitlines()[-1]
+    assert last.startswith("podium: not saved: on 10 queries of validation weighted_borda has ndcg@10:exp 0.")
+    assert "which is below rrf (0." in last
+    assert last.endswith("let -m auto choose, or give --save-anyway")
+    assert not (tmp_path / "m.podium").exists()
+    words = (*words, "--save-anyway")
     done = run(*words, "-o", tmp_path / "m.podium")
     assert done.exit_code == 0, done.stderr
     assert "warning: weighted_borda is worse than rrf on the 10 validation queries" in done.stderr
@@ -132,6 +140,47 @@ def test_few_queries_are_all_learned_from(files, toy):
     (files / "qrels.txt").write_text("".join(f"q{q} 0 z 1\nq{q} 0 b 0\n" for q in range(24)))
     done = fit(files, "-m", "trust")
     assert "validated on\tnothing: the last pass was kept" in done.stdout
+    # without a validation part, cross-validation compares: the best expert is as good, rrf is not
+    facts = dict(line.split("\t") for line in done.stdout.splitlines()[1:])
+    assert facts["ndcg@10 in cross-validation, this method"] == "1.0000"
+    assert facts["better than the best expert by"].startswith("+0.0000")
+    assert float(facts["better than rrf by"].split()[0]) > 0.1
+
+
+def test_a_model_that_cannot_be_compared_is_not_saved_unless_asked(files, toy):
+    (files / "qrels.txt").write_text("q0 0 z 1\nq0 0 b 0\n")
+    done = fit(files, "-m", "trust")
+    assert done.exit_code == 2
+    assert "not saved: trust cannot be compared" in done.stderr
+    assert not (files / "m.podium").exists()
+    assert fit(files, "-m", "trust", "--save-anyway").exit_code == 0
+
+
+def test_auto_chooses_by_judgements_and_saves_a_method(files):
+    done = fit(files, "-m", "auto", "--json")
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["answer"]["queries"] == 30
+    assert [row["name"] for row in facts["answer"]["rows"]] == ["the best expert", "rrf"]
+    assert facts["answer"]["value"] == 1.0
+    assert "auto chose" in done.stderr
+    (files / "new.run").write_text("n Q0 x 1 2 good\nn Q0 y 2 1 good\nn Q0 y 1 2 bad\nn Q0 x 2 1 bad\n")
+    applied = run("apply", files / "m.podium", files / "new.run", "--top", 1)
+    assert applied.stdout.split()[:4] == ["n", "Q0", "x", "1"]
+    assert "leave --validation" in fit(files, "-m", "auto", "--validation-share", "0.2", "--overwrite").stderr
+    assert "has no parameters" in fit(files, "-m", "auto", "-p", "k=2", "--overwrite").stderr
+
+
+def test_fuse_with_judgements_chooses_by_them(files):
+    runs = (files / "good.run", files / "bad.run")
+    done = run("fuse", *runs, "-q", files / "qrels.txt", "--top", 1, "--budget", "30")
+    assert done.exit_code == 0, done.stderr
+    assert {line.split()[2] for line in done.stdout.splitlines()} == {"z"}
+    assert "auto chose" in done.stderr
+    named = run("fuse", *runs, "-q", files / "qrels.txt", "-m", "rrf")
+    assert "rrf is named, so judgements choose nothing" in named.stderr
+    weighed = run("fuse", *runs, "-q", files / "qrels.txt", "--weights", "good=1,bad=2")
+    assert "judgements choose the weights too" in weighed.stderr
 
 
 def test_validation_files_of_their_own(files, toy):

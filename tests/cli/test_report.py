@@ -69,7 +69,17 @@ def test_report_as_json_and_figures(runs):
 
 def test_report_with_a_model_and_tuning(runs):
     fitted = run(
-        "fit", *files(runs), "-q", runs / "qrels", "-m", "crf", "-p", "passes=3", "-o", runs / "m.podium"
+        "fit",
+        *files(runs),
+        "-q",
+        runs / "qrels",
+        "-m",
+        "crf",
+        "-p",
+        "passes=3",
+        "--save-anyway",
+        "-o",
+        runs / "m.podium",
     )
     assert fitted.exit_code == 0, fitted.output
     tuned = run("tune", *files(runs), "-q", runs / "qrels", "-m", "rrf", "--trials", 4, "--json")

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from podium import Features, Labels, Preferences, load, make, save
+from podium.analysis.figures import weight_table
 from podium.core.errors import InputError, PodiumWarning
 from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.learned import svd_features
-from podium.methods.learned.fused import standardize_by_query
+from podium.methods.learned.fused import build_expert_features, standardize_by_query
 
 ITEMS = [f"i{k}" for k in range(6)]
 
@@ -114,3 +115,42 @@ def test_trees_where_one_query_teaches():
     p, labels = data()
     flat = Labels(labels.index, np.where(labels.index.query_of_slot == 0, labels.grades, 1.0))
     assert make("fused(trees=2, passes=3, members=1)").fit(p, flat).grown_
+
+
+def test_models_of_earlier_versions_have_all_views(tmp_path):
+    """A file without `views` and `views_` holds weights of all views."""
+    from podium.models.model_files import read_contents, write_contents
+
+    p, labels = data()
+    model = make("fused(views=all)").fit(p, labels)
+    save(model, tmp_path / "new.podium")
+    name, parameters, learned = read_contents(tmp_path / "new.podium")
+    assert (parameters.pop("views"), learned.pop("views_")) == ("all", "all")
+    write_contents(tmp_path / "old.podium", name, parameters, learned)
+    old = load(tmp_path / "old.podium")
+    assert old.aggregate(p).scores.tobytes() == model.aggregate(p).scores.tobytes()
+    assert weight_table(old).keys() == weight_table(model).keys()
+    place = old.aggregate(p)["q0"][0]
+    assert sum(old.explain(p, "q0", place.item).values()) == pytest.approx(place.score, abs=1e-9)
+
+
+def test_views_of_ranks_are_what_they_are_called():
+    """Log rank, steep reciprocal rank, place and absence, computed by hand for one query."""
+    p = Preferences.from_lists({"q": {"x": ["a", "b", "c"], "y": ["b"]}})
+    features = build_expert_features(p, np.array([0, 1]), 2, depth=3.0, views="ranks")
+    absence, top, high, within = features.own
+    assert absence.tolist() == [[0, 1], [0, 0], [0, 1]]
+    np.testing.assert_allclose(top, [[1, 0], [6 / 7, 1], [6 / 8, 0]])
+    np.testing.assert_allclose(
+        high, [[1, 0], [1 - np.log(2) / np.log(4), 1], [1 - np.log(3) / np.log(4), 0]], atol=1e-12
+    )
+    np.testing.assert_allclose(within, [[1, 0], [2 / 3, 1], [1 / 3, 0]])
+    assert features.compute_consensus(p.index).shape == (3, 0)
+    assert weight_table(make("fused").fit(*data())).keys() == {"not listed", "top ranks", "log rank", "place"}
+
+
+def test_votes_have_all_views():
+    votes = Preferences.from_comparisons(["q"] * 3, ["j"] * 3, ["a", "a", "b"], ["b", "c", "c"])
+    model = make("fused").fit(votes, Labels.from_dict({"q": {"a": 2, "b": 1, "c": 0}}))
+    assert model.views_ == "all"
+    assert model.aggregate(votes).ranking("q") == ["a", "b", "c"]

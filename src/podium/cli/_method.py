@@ -8,7 +8,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
+
 from podium.cli._options import F, add_option, add_options, collect
+from podium.cli._progress import progress_bar
 from podium.cli.input import Input, parse_assignments
 from podium.cli.output import echo_note
 from podium.core import registry
@@ -16,11 +19,13 @@ from podium.core.errors import ParameterError
 from podium.core.params import Flags, parse_spec, suggest_names
 
 if TYPE_CHECKING:
+    from podium.analysis.answer import Answer
     from podium.data.preferences import Preferences
     from podium.methods.base import Aggregator
 
 
 AUTO = "auto"  # the default of `podium fuse`
+BUDGET = 60.0  # as in `podium.find_answer`
 
 
 @dataclass(frozen=True)
@@ -58,14 +63,13 @@ class MethodChoice:
         return make(self.spec, **given)
 
     def make_for(self, source: Input) -> Aggregator:
-        """Make the method for this input; `auto` chooses it, and prints why."""
+        """Make the method for this input; `auto` chooses it by its form, and prints why."""
         if self.spec != AUTO:
             method = self.make()  # before the input is read: a wrong parameter is reported at once
             return match_weights(method, source.preferences)
         from podium.methods.automatic_choice import choose_method
 
-        if parse_parameters(self.parameters):
-            raise ParameterError("auto chooses the method and has no parameters; name a method with -m")
+        self.check_automatic()
         plain = MethodChoice("rrf", weights=self.weights).make()
         recommendation = choose_method(
             source.preferences, weights=match_weights(plain, source.preferences).weights
@@ -73,6 +77,30 @@ class MethodChoice:
         if recommendation.reason:
             echo_note(recommendation.describe())
         return recommendation.method
+
+    def check_automatic(self) -> None:
+        """Refuse parameters of a method that is not chosen yet."""
+        if parse_parameters(self.parameters):
+            raise ParameterError("auto chooses the method and has no parameters; name a method with -m")
+
+    def find_answer(self, source: Input, budget: float) -> Answer:
+        """What `auto` chooses by the judgements, with its held-out estimate; prints both sentences."""
+        from podium.analysis.answer import find_answer
+
+        self.check_automatic()
+        if self.weights is not None:
+            raise ParameterError("judgements choose the weights too; leave --weights or --qrels out")
+        with progress_bar() as progress:
+            answer = find_answer(
+                source.preferences,
+                source.labels,
+                source.item_features,
+                budget=budget or None,
+                progress=progress,
+            )
+        echo_note(answer.describe())
+        echo_note(answer.explanation)
+        return answer
 
     def make_streaming(self) -> Any:
         """Make a method or a model over features that can be trained on shards."""
@@ -94,6 +122,18 @@ class MethodChoice:
         known = [f.name for f in dataclasses.fields(cls) if f.init and f.name != "prior"]
         given = parse_spec(self.spec)[1] | parse_parameters(self.parameters)
         return cls(**check_names(given, known, cls.__name__))
+
+
+def with_budget(command: F) -> F:
+    """Add `--budget`, for `auto` with judgements."""
+    return click.option(
+        "--budget",
+        type=click.FloatRange(0),
+        default=BUDGET,
+        show_default=True,
+        metavar="SECONDS",
+        help="Time for auto to choose by judgements; 0: no limit.",
+    )(command)
 
 
 def with_method(method: str | None = None, weights: str | None = None, **changes: Any) -> Callable[[F], F]:

@@ -35,6 +35,8 @@ class DoctorFinding(NamedTuple):
 def verb(source: Input, output: Output) -> None:
     """Check the installation and, if files are given, their content. Exit code 1 if a check fails.
 
+    With files it ends with what `auto` would do with them, and what would make the answer better.
+
     \b
     podium doctor
     podium doctor *.run --qrels qrels.txt
@@ -42,6 +44,7 @@ def verb(source: Input, output: Output) -> None:
     findings = list(_check_installation())
     if source.files:
         findings += _check_data(source.preferences, source.optional_labels)
+        findings += _describe_answer(source.preferences, source.optional_labels)
     if output.json:
         print_json([f._asdict() for f in findings])
     else:
@@ -136,6 +139,30 @@ def _check_data(preferences: Preferences, labels: Labels | None) -> Iterator[Doc
         levels = np.unique(grades[known])
         if len(levels):
             yield DoctorFinding("distinct grades", len(levels) > 1, f"{levels[:10].tolist()}")
+
+
+def _describe_answer(preferences: Preferences, labels: Labels | None) -> Iterator[DoctorFinding]:
+    """What `auto` would do with these files, and what would make its answer better."""
+    from podium.analysis.answer import suggest_improvements
+    from podium.data.dataset import Dataset
+    from podium.evaluate.splits import find_labeled_queries
+    from podium.evaluate.tuning.labeled_choice import FEW
+    from podium.methods.automatic_choice import choose_method
+
+    judged = 0 if labels is None else int(find_labeled_queries(Dataset(preferences, labels)).sum())
+    if judged >= FEW:
+        text = (
+            f"compares all methods on the {judged:,} judged queries; run podium fit -m auto, or fuse --qrels"
+        )
+    else:
+        recommendation = choose_method(preferences)
+        reason = recommendation.reason or "there is one expert, and its order is kept"
+        text = f"{recommendation.method!r}: {reason}"
+        if judged:
+            text += f" ({judged} judged queries are too few to choose by)"
+    yield DoctorFinding("auto", None, text)
+    for advice in suggest_improvements(preferences, judged):
+        yield DoctorFinding("a better answer", None, advice)
 
 
 def _describe_mismatch(ours: Ids, theirs: Ids, shared: int) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli._method import MethodChoice, find_learner, match_weights, with_method
+from podium.cli._method import AUTO, MethodChoice, find_learner, match_weights, with_budget, with_method
 from podium.cli._options import add_option, add_options
-from podium.cli._progress import progress_bar
+from podium.cli._progress import progress_bar, show_status
 from podium.cli._shards import TRAINING, ShardOptions, refuse_options, with_shards
 from podium.cli.input import FILES, Input, with_input
 from podium.cli.output import Output, format_number, print_json, print_table, with_output
@@ -21,6 +21,7 @@ from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from podium.data.dataset import Dataset
+    from podium.evaluate.gain_check import GainCheck
     from podium.learning.training_shards import ShardFiles
     from podium.methods.base import Aggregator
     from podium.storage.shards import Shard
@@ -33,7 +34,7 @@ METRIC = "ndcg@10"
 @click.command(name="fit")
 @add_options(Input, "qrels")
 @with_method(
-    "A method, such as svd or 'rrf(k=20)'.",
+    "A method, such as svd or 'rrf(k=20)', or auto: chosen by the judgements.",
     "Expert weights, for a method that supports them.",
     required=True,
 )
@@ -49,6 +50,12 @@ METRIC = "ndcg@10"
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the validation split."
 )
+@with_budget
+@click.option(
+    "--save-anyway",
+    is_flag=True,
+    help="Save the model even if it is worse than rrf or the best expert on held-out queries.",
+)
 @add_option(Output, "path", "The model file to write, such as m.podium.", type=click.Path(), required=True)
 @add_options(Output, "overwrite")
 @with_shards(*TRAINING)
@@ -60,12 +67,18 @@ def verb(
     validation: tuple[str, ...],
     validation_share: float | None,
     seed: int,
+    budget: float,
+    save_anyway: bool,
     output: Output,
     how: ShardOptions,
 ) -> None:
     """Train a model on judgements and save it.
 
+    A model that is worse than rrf or than the best expert by more than one standard error, on its validation
+    queries or in cross-validation where there are none, is not saved unless --save-anyway is given.
+
     \b
+    podium fit *.run --qrels qrels.txt -m auto -o model.podium
     podium fit *.run --qrels qrels.txt -m svd -o model.podium
     podium fit A1.txt A2.txt A3.txt --validation A4.txt -m svd -p transform=log -o model.podium
     podium apply model.podium new/*.run -o fused.run
@@ -79,20 +92,24 @@ def verb(
     if validation and validation_share is not None:
         raise click.UsageError("give --validation or --validation-share, not both")
     facts: dict[str, Any] = {"model": output.path}
+    model: Any
     if how.is_requested([*source.files, *validation]):
         refuse_options(features=source.features, validation_share=validation_share, seed=seed)
         model, learned = choice.make_streaming(), True
         facts |= _fit_shards(model, source, validation, how)
+    elif choice.spec == AUTO:
+        if validation or validation_share is not None:
+            raise click.UsageError("auto cross-validates; leave --validation and --validation-share out")
+        answer = choice.find_answer(source, budget)
+        model, learned = answer.method, answer.method.tags.supervised
+        _refuse_worse(answer.gain_check, repr(model), save_anyway)
+        facts |= {
+            "method": repr(model),
+            "answer": answer.to_dict(),
+            "passes": getattr(model, "passes_", None),
+        }
     else:
-        try:
-            method = choice.make()
-        except ParameterError:
-            if find_learner(choice.spec) is None:
-                raise
-            raise ParameterError(
-                f"{choice.spec} learns from item features alone; give one or more feature files as shards (--shards)"
-            ) from None
-        model = dataclasses.replace(match_weights(method, source.preferences))
+        model = _make_model(choice, source)
         learned = model.tags.supervised
         labels = source.labels if learned or source.qrels else source.content.labels
         data = Dataset(source.preferences, labels, source.features_of(model))
@@ -104,11 +121,53 @@ def verb(
                 validation_share = SHARE if learned and _count_labeled_queries(data) >= ENOUGH else 0.0
             data, held = holdout(data, validation_share, seed) if validation_share else (data, None)
         facts |= _fit_and_measure(model, data, held)
+        if learned:
+            facts |= _check_gain(model, data, held, seed, save_anyway)
     models.save(model, facts["model"], overwrite=output.overwrite)
     if output.json:
         print_json(facts)
+    elif choice.spec == AUTO:
+        print_table(["fact", "value"], [("method", facts["method"]), ("saved as", facts["model"])], left=2)
     else:
         _print_summary(facts, learned)
+
+
+def _make_model(choice: MethodChoice, source: Input) -> Any:
+    """The method to fit, without anything learned."""
+    try:
+        method = choice.make()
+    except ParameterError:
+        if find_learner(choice.spec) is None:
+            raise
+        raise ParameterError(
+            f"{choice.spec} learns from item features alone; give one or more feature files as shards (--shards)"
+        ) from None
+    return dataclasses.replace(match_weights(method, source.preferences))
+
+
+def _check_gain(
+    model: Any, train: Dataset, held: Dataset | None, seed: int, save_anyway: bool
+) -> dict[str, Any]:
+    """Compare the model with rrf and the best expert; refuse a worse one unless asked to save it anyway."""
+    from podium.evaluate.gain_check import cross_validate_gain, measure_gain
+
+    if held is None and save_anyway:
+        return {}
+    with show_status("comparing the model with rrf and the best expert"):
+        check = cross_validate_gain(model, train, seed) if held is None else measure_gain(model, train, held)
+    _refuse_worse(check, model.name, save_anyway)
+    return {} if check is None else {"gain": dataclasses.asdict(check)}
+
+
+def _refuse_worse(check: GainCheck | None, name: str, save_anyway: bool) -> None:
+    if save_anyway:
+        return
+    if check is None:
+        problem = f"{name} cannot be compared with rrf and the best expert: too few judged queries"
+        raise ParameterError(f"not saved: {problem}; label more queries, or give --save-anyway")
+    if problem := check.describe_failure(name):
+        advice = "use that instead, label more queries, let -m auto choose, or give --save-anyway"
+        raise ParameterError(f"not saved: {problem}; {advice}")
 
 
 def _fit_shards(model: Any, source: Input, validation: Sequence[str], how: ShardOptions) -> dict[str, Any]:
@@ -267,7 +326,13 @@ def _print_summary(facts: dict[str, Any], learned: bool) -> None:
         if facts.get("verdict") == "worse":
             advice = f"use {baseline}, label more queries, or see `podium tune`"
             rows.append(("VERDICT", f"WORSE than {baseline}: {advice}"))
-    if learned and "shards" not in facts and "metric" not in facts:
+    if gain := facts.get("gain"):
+        if facts["validation_queries"] == 0:
+            rows.append((f"{gain['metric']} in cross-validation, this method", format_number(gain["value"])))
+        for rival in gain["rows"]:
+            better = f"{rival['difference']:+.4f} (standard error {rival['error']:.4f})"
+            rows.append((f"better than {rival['name']} by", better))
+    elif learned and "shards" not in facts and "metric" not in facts:
         rows.append(("held out", "nothing, so the model cannot be compared with an unsupervised method; "
                      "give --validation FILE or --validation-share SHARE"))  # fmt: skip
     rows += [("note", note) for note in facts.get("notes", ())]

@@ -129,9 +129,14 @@ class Input:
             )
         return labels
 
+    @functools.cached_property
+    def item_features(self) -> Features | None:
+        """Item features from `--features` or from the input, if any."""
+        return Input(self.features).read_features()[1] if self.features else self.content.features
+
     def features_of(self, method: Aggregator) -> Features | None:
-        """Item features from `--features` or from the input; None for a method that uses none."""
-        features = Input(self.features).read_features()[1] if self.features else self.content.features
+        """The item features; None for a method that uses none."""
+        features = self.item_features
         if self.features and not method.tags.uses_features:
             raise ParameterError(f"{method.name} does not use item features; leave --features out")
         return features if method.tags.uses_features else None

@@ -266,10 +266,8 @@ def _parse_literal(node: ast.expr) -> Any:
     if isinstance(node, ast.Name):
         # true and false as people type them in a shell; any other bare word is a string
         return {"true": True, "false": False}.get(node.id.lower(), node.id)
-    if isinstance(node, ast.Call):
-        return ast.unparse(node)  # a metric with values, such as rbp(p=0.8)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return ast.unparse(node)  # several names, such as absence + pairwise
+    if isinstance(node, ast.Call) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
+        return ast.unparse(node)  # a metric with values, such as rbp(p=0.8), or several names, such as rrf + svd
     return ast.literal_eval(node)
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from podium.methods.learned.fused import FusedAggregator
     from podium.methods.learned.position_probability import PositionProbabilityFusion
     from podium.methods.learned.query_weighted_fusion import QueryWeightedFusion
+    from podium.methods.learned.stack import StackAggregator
     from podium.methods.learned.svd_features import SvdAggregator
     from podium.methods.learned.weighted_cps import WeightedCps
     from podium.methods.learned.weighted_rules import WeightedBorda, WeightedKemeny, WeightedRrf
@@ -152,6 +153,7 @@ __all__ = [
     "Schulze",
     "ScoringRule",
     "SplitCycle",
+    "StackAggregator",
     "StuartStatistic",
     "SvdAggregator",
     "Svp",

@@ -17,20 +17,22 @@ RATING_VALUES = (
     10  # ratings lie on a short scale of whole numbers, and repeat; scores of search engines do not
 )
 TIED = 0.25  # share of the rows of a list that are tied with the row before
-WITH_LABELS = "With judgements for some queries, podium tune chooses with evidence."
+UNMEASURED = (
+    "It gives up a measured choice: with judgements for 20 queries, auto compares all methods on them."
+)
 
 
 @dataclass(frozen=True)
 class MethodRecommendation:
-    """A method, why it was chosen, and what would make the answer better; no reason where any rule would do."""
+    """A method, why it was chosen, and what the choice gives up; no reason where any rule would do."""
 
     method: Aggregator
     reason: str = ""
-    advice: str = ""
+    loss: str = ""
 
     def describe(self) -> str:
         """The two sentences that `podium fuse` prints."""
-        return f"auto chose {self.method.name}: {self.reason}. {self.advice}"
+        return f"auto chose {self.method.name}: {self.reason}. {self.loss}"
 
 
 def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommendation:
@@ -52,17 +54,19 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
     if Form.COMPARISON in preferences.forms:
         if experts == 1:
             reason = "all votes come from one judge, whose quality cannot be estimated"
-            advice = "A column with the judge of each vote would show whom to trust."
-            return MethodRecommendation(make("bradley_terry", **parameters), reason, advice)
+            loss = (
+                "It gives up the judges' differences: a column with the judge of each vote would show them."
+            )
+            return MethodRecommendation(make("bradley_terry", **parameters), reason, loss)
         reason = f"votes of {counted}, each weighted by its estimated quality"
-        return MethodRecommendation(make("crowd_bt", **parameters), reason, WITH_LABELS)
+        return MethodRecommendation(make("crowd_bt", **parameters), reason, UNMEASURED)
     if _holds_ratings(preferences) and experts > 1:
         reason = f"ratings by {counted}, each with its own estimated errors"
-        return MethodRecommendation(make("dawid_skene", **parameters), reason, WITH_LABELS)
+        return MethodRecommendation(make("dawid_skene", **parameters), reason, UNMEASURED)
     if experts <= 1:
         return MethodRecommendation(make("rrf", **parameters))
     reason = f"ranked lists of {counted}, each weighted by its agreement with the others"
-    return MethodRecommendation(make("quality_weighted", **parameters), reason, WITH_LABELS)
+    return MethodRecommendation(make("quality_weighted", **parameters), reason, UNMEASURED)
 
 
 def _holds_ratings(preferences: Preferences) -> bool:

@@ -28,6 +28,7 @@ VIEWS = (
     "log rank",
     "place",
 )
+RANK_VIEWS = ("not listed", "top ranks", "log rank", "place")
 
 
 def weight_table(model: Aggregator | Consensus | Mapping[Id, float]) -> WeightsByKind:
@@ -60,7 +61,9 @@ def weight_table(model: Aggregator | Consensus | Mapping[Id, float]) -> WeightsB
             for name, sign in signs.items()
         }
     if is_fitted and isinstance(model, SvdAggregator | FusedAggregator) and model.explains_exactly:
-        kinds, names = list(VIEWS), model.experts_
+        # models of earlier versions have all views
+        kinds = list(RANK_VIEWS if getattr(model, "views_", "all") == "ranks" else VIEWS)
+        names = model.experts_
         if isinstance(model, SvdAggregator):
             count, names = model.components, model._group_names()
             numbers = [""] if count == 1 else [f" {n + 1}" for n in range(count)]

@@ -12,7 +12,7 @@ its fold), and the interval is as wide as the spread of the results.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +22,19 @@ from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, find_best
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.distributions import student_cdf, student_quantile
 
-__all__ = ["NestedEstimate", "TuningRow", "compute_tuning_row", "estimate_nested"]
+__all__ = [
+    "ChoiceRule",
+    "NestedEstimate",
+    "TuningRow",
+    "choose_best",
+    "choose_simplest",
+    "compute_tuning_row",
+    "estimate_nested",
+]
 
 CHUNK = 1 << 22  # counts in memory at a time
+# from values (row, query) and counts (resample, query) to the row that each resample chooses
+ChoiceRule = Callable[[F8, F8], I8]
 
 
 @dataclass(frozen=True)
@@ -49,14 +59,56 @@ class NestedEstimate:
     spread: dict[str, F8]  # name -> mean difference by round
 
 
+def choose_best(values: F8, counts: F8) -> I8:
+    """For every resample the row with the largest mean."""
+    return find_best(counts @ values.T / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+
+
+def choose_simplest(levels: I8) -> ChoiceRule:
+    """The one-standard-error rule: of the rows not worse than the best, those of the lowest level; the best of them.
+
+    A row is not worse if its mean is below that of the best row by at most one standard error of their paired
+    difference.
+
+    >>> values = np.array([[0.5, 0.7, 0.6, 0.4], [0.6, 0.6, 0.6, 0.5], [0.9, 0.9, 0.8, 0.7]])
+    >>> [int(choose_simplest(np.array(levels))(values, np.ones((1, 4)))[0]) for levels in ([0, 1, 2], [0, 2, 1])]
+    [2, 2]
+    >>> int(choose_simplest(np.array([0, 1, 2]))(values[:2], np.ones((1, 4)))[0])
+    0
+    """
+
+    def choose_rows(values: F8, counts: F8) -> I8:
+        own_levels = levels[: len(values)]
+        total = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        means = counts @ values.T / total
+        best = find_best(means)
+        picks = best.copy()
+        for row in np.unique(best).tolist():
+            at = np.flatnonzero(best == row)
+            gap = means[at, row][:, None] - means[at]
+            square = counts[at] @ ((values[row] - values) ** 2).T / total[at]
+            error = np.sqrt(np.maximum(square - gap * gap, 0.0) / np.maximum(total[at] - 1, 1))
+            is_near = gap <= error + 1e-12
+            lowest = np.where(is_near, own_levels, own_levels.max()).min(axis=1, keepdims=True)
+            picks[at] = find_best(np.where(is_near & (own_levels == lowest), means[at], -np.inf))
+        return picks
+
+    return choose_rows
+
+
 def estimate_nested(
-    table: ScoreTable, finalists: Sequence[I8], baseline: str, rounds: int, seed: int
+    table: ScoreTable,
+    finalists: Sequence[I8],
+    baseline: str,
+    rounds: int,
+    seed: int,
+    choose: ChoiceRule = choose_best,
 ) -> NestedEstimate:
     """Held-out values of the search, and the same for bootstrap resamples of the queries."""
     problem = table.problem
     each = [table.values[rows, o] for o, rows in enumerate(finalists)]
     once = np.ones((1, len(problem)))
-    chosen = np.array([int(_pick_best(problem, v, o, once)[0]) for o, v in enumerate(each)])
+    chosen = _choose_by_fold(problem, each, once, choose)[:, 0]
     tuned = _collect_held_out(problem, each, chosen)
     rivals = {baseline: [table.values[:1, o] for o in range(problem.fold_count)]}
     if len(problem.expert_values):
@@ -64,11 +116,12 @@ def estimate_nested(
         name = problem.data.preferences.experts[best]
         rivals["best expert in training"] = [problem.expert_values] * problem.fold_count
         rivals[f"oracle expert ({name})"] = [problem.expert_values[best : best + 1]] * problem.fold_count
-    first = {
-        name: np.array([int(_pick_best(problem, v, o, once)[0]) for o, v in enumerate(matrices)])
+    others = {
+        name: _collect_held_out(
+            problem, matrices, _choose_by_fold(problem, matrices, once, choose_best)[:, 0]
+        )
         for name, matrices in rivals.items()
     }
-    others = {name: _collect_held_out(problem, rivals[name], picks) for name, picks in first.items()}
     spread: dict[str, list[F8]] = {name: [] for name in rivals}
     # counts of each query per resample, in blocks whose size depends only on the data
     random, n = np.random.default_rng(seed), len(problem)
@@ -76,19 +129,24 @@ def estimate_nested(
     for done in range(0, rounds, block):
         drawn = random.multinomial(n, np.full(n, 1 / n), size=min(block, rounds - done))
         counts = drawn.astype(np.float64)
-        ours = _repeat_choices(problem, each, counts)
+        ours = _repeat_choices(problem, each, counts, choose)
         for name, matrices in rivals.items():
-            spread[name].append(ours - _repeat_choices(problem, matrices, counts))
+            spread[name].append(ours - _repeat_choices(problem, matrices, counts, choose_best))
     rows = np.array([finalists[o][c] for o, c in enumerate(chosen.tolist())])
     return NestedEstimate(
         tuned, others, rows, {name: np.concatenate(parts) for name, parts in spread.items()}
     )
 
 
-def _pick_best(problem: TuningTask, values: F8, fold: int, counts: F8) -> I8:
-    """For every resample, the row that is best on the queries outside the fold."""
-    free = problem.fold != fold
-    return find_best(counts[:, free] @ values[:, free].T / max(1, len(problem)))
+def _choose_by_fold(problem: TuningTask, each: Sequence[F8], counts: F8, choose: ChoiceRule) -> I8:
+    """For every fold and resample, the row that the queries outside the fold choose."""
+    free = [problem.fold != fold for fold in range(len(each))]
+    return np.array(
+        [
+            choose(values[:, f], np.ascontiguousarray(counts[:, f]))
+            for values, f in zip(each, free, strict=True)
+        ]
+    )
 
 
 def _collect_held_out(problem: TuningTask, each: Sequence[F8], picks: I8) -> F8:
@@ -99,12 +157,13 @@ def _collect_held_out(problem: TuningTask, each: Sequence[F8], picks: I8) -> F8:
     return out
 
 
-def _repeat_choices(problem: TuningTask, each: Sequence[F8], counts: F8) -> F8:
+def _repeat_choices(problem: TuningTask, each: Sequence[F8], counts: F8, choose: ChoiceRule) -> F8:
     """Mean on held-out queries for every resample, with all choices repeated."""
     total = np.zeros(len(counts))
-    for o, values in enumerate(each):
+    for o, (values, picks) in enumerate(
+        zip(each, _choose_by_fold(problem, each, counts, choose), strict=True)
+    ):
         inside = problem.fold == o
-        picks = _pick_best(problem, values, o, counts)
         held = counts[:, inside] @ values[:, inside].T
         total += held[np.arange(len(counts)), picks]
     means: F8 = total / counts.sum(axis=1)

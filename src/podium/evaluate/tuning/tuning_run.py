@@ -27,8 +27,10 @@ from podium.evaluate.tuning.method_selection import (
     select_methods,
 )
 from podium.evaluate.tuning.nested_estimate import (
+    ChoiceRule,
     NestedEstimate,
     TuningRow,
+    choose_best,
     compute_tuning_row,
     estimate_nested,
 )
@@ -50,7 +52,7 @@ from podium.methods.learned.provenance import note_queries
 from podium.metrics.base import MetricSpec, parse
 from podium.storage.folder_cache import ResultCache
 
-__all__ = ["tune"]
+__all__ = ["build_result", "note_tuning", "span_progress", "tune"]
 
 TIMING = 0.3  # share of the budget after which no further method is timed
 FIRST_RUNG = 1 / 3  # share for the first rung of halving; each later rung costs as much
@@ -118,7 +120,7 @@ def tune(
         weights=learns,
         limit=limit,
         stop_at=begin + TIMING * seconds,
-        progress=_span_progress(progress, 0.0, 0.3),
+        progress=span_progress(progress, 0.0, 0.3),
     )
     first = MethodSpace.from_spec(base, False).build_config()
     experts = len(dataset.preferences.experts)
@@ -127,21 +129,21 @@ def tune(
     # without halving, the rest is known by then
     cut = np.linspace(0.5 if search == "halving" else 0.95, 1.0, problem.fold_count + 1)
     threads = dispatch.count_threads() if workers is None else workers
-    last = find_finalists(table, search, None, seed, threads, _span_progress(progress, 0.3, cut[0]))
+    last = find_finalists(table, search, None, seed, threads, span_progress(progress, 0.3, cut[0]))
     if 0 in table.failed:
         raise ParameterError(f"the baseline {base!r} cannot be computed: {table.failed[0]}")
     within = [
-        find_finalists(table, search, o, seed, threads, _span_progress(progress, cut[o], cut[o + 1]))
+        find_finalists(table, search, o, seed, threads, span_progress(progress, cut[o], cut[o + 1]))
         for o in range(problem.fold_count)
         if len(problem) > 1
     ]
     estimate = estimate_nested(table, within, repr(base), rounds, seed) if within else None
     left_out |= _find_untried(table, chosen)
     progress(STEPS, STEPS, "done")
-    result = _build_result(table, last, estimate, repr(base), left_out, search, seed, level, budget)
+    result = build_result(table, last, estimate, repr(base), left_out, search, seed, level, budget)
     if engine is not None:
         result = _round_for_engine(problem, result, engine, base)
-    return _note_tuning(problem, result)
+    return note_tuning(problem, result)
 
 
 def _round_for_engine(problem: TuningTask, result: Tuning, engine: str, baseline: Aggregator) -> Tuning:
@@ -168,7 +170,7 @@ def _round_for_engine(problem: TuningTask, result: Tuning, engine: str, baseline
     return replace(result, best=rounded, notes=(note, *result.notes))
 
 
-def _note_tuning(problem: TuningTask, result: Tuning) -> Tuning:
+def note_tuning(problem: TuningTask, result: Tuning) -> Tuning:
     """Record in the best configuration what it was tuned on and how good it is, for its configurations."""
     row, best = result.rows[0], cast(Any, result.best)
     best.tuning_ = {
@@ -185,7 +187,7 @@ def _note_tuning(problem: TuningTask, result: Tuning) -> Tuning:
     return result
 
 
-def _span_progress(progress: Progress, low: float, high: float) -> Progress:
+def span_progress(progress: Progress, low: float, high: float) -> Progress:
     """Progress of a task that is a share of the whole."""
 
     def report_step(done: int, total: int, what: str) -> None:
@@ -208,7 +210,7 @@ def _find_untried(table: ScoreTable, families: Sequence[MethodSpace]) -> dict[st
     return out
 
 
-def _build_result(
+def build_result(
     table: ScoreTable,
     last: I8,
     estimate: NestedEstimate | None,
@@ -218,9 +220,11 @@ def _build_result(
     seed: int,
     level: float,
     budget: float | None,
+    choose: ChoiceRule = choose_best,
 ) -> Tuning:
+    """The result for the configuration that the rule chooses among the last ones, fitted on all judged queries."""
     problem, own = table.problem, own_values(table)
-    winner = int(last[find_best(own[last].mean(axis=1))])
+    winner = int(last[choose(own[last], np.ones((1, len(problem))))[0]])
     config = table.configs[winner]
     experts = problem.data.preferences.experts.tolist()
     best = (

@@ -1,7 +1,9 @@
-"""All features in one model: LambdaRank over features of the experts' lists, and item features.
+"""LambdaRank over features of the experts' lists, and item features.
 
-A feature of the experts is a table (slot, expert). Sums of features over the experts, standardized per query,
-are the consensus columns; because they are sums, each expert's contribution to them is exact.
+A feature of the experts is a table (slot, expert). Which features are needed was measured: with log rank, place
+and absence the rankings are statistically tied with those of all features (`benchmarks/fused_views.py`). All
+features include sums over the experts, standardized per query, the consensus columns; because they are sums, each
+expert's contribution to them is exact.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from podium.core.errors import Option, PodiumWarning
-from podium.core.params import Range
+from podium.core.params import Choice, Fixed, Range
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.index import ItemIndex
-from podium.data.preferences import Preferences
+from podium.data.preferences import Form, Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.preference_svd import sum_rows_and_columns
@@ -43,7 +45,7 @@ from podium.methods.learned.svd_features import build_svd_columns, check_table_s
 
 __all__ = ["ExpertFeatures", "FusedAggregator", "build_expert_features", "standardize_by_query"]
 
-TABLES = 24  # tables by (slot, expert) that the features and their columns need at once
+TABLES = {"all": 24, "ranks": 10}  # tables by (slot, expert) that the features and their columns need at once
 PARTS = 5  # for trees, scores of training queries come from models fitted without them
 TREE_RATE = 0.03
 STEEP = 5.0  # 1 / (5 + rank): a reciprocal rank that emphasizes the top
@@ -58,6 +60,8 @@ class ExpertFeatures(NamedTuple):
 
     def compute_consensus(self, index: ItemIndex) -> F8:
         """The consensus columns, standardized per query."""
+        if not self.shared:
+            return np.zeros((len(index.items), 0))
         return standardize_by_query(index, np.stack([table.sum(axis=1) for table in self.shared], axis=1))[0]
 
 
@@ -81,13 +85,17 @@ def standardize_by_query(index: ItemIndex, values: F8) -> tuple[F8, F8, F8]:
     return off / spread, mean[query], spread
 
 
-def build_expert_features(preferences: Preferences, groups: I8, n: int, depth: float) -> ExpertFeatures:
-    """All features; `groups` numbers each expert (-1: excluded) and `depth` is the rank that scores 0."""
+def build_expert_features(
+    preferences: Preferences, groups: I8, n: int, depth: float, views: str = "all"
+) -> ExpertFeatures:
+    """All features; `groups` numbers each expert (-1: excluded) and `depth` is the rank that scores 0.
+
+    With the views "ranks" they are absence, log rank and place in the list, and no consensus.
+    """
     lists, index = preferences.lists, preferences.index
     check_table_size(
-        preferences, n * TABLES, ("use crf, or svd with ", Option("matrices", "hybrid", of="method"))
+        preferences, n * TABLES[views], ("use crf, or svd with ", Option("matrices", "hybrid", of="method"))
     )
-    size = np.maximum(index.sizes, 1)[index.query_of_slot][:, None]
     expert = groups[lists.expert][lists.list_of_row]
     rows = np.flatnonzero(expert >= 0)
 
@@ -99,24 +107,29 @@ def build_expert_features(preferences: Preferences, groups: I8, n: int, depth: f
     rank = lists.rank.astype(np.float64)
     length = lists.lengths[lists.list_of_row]
     place = segments.fractional_ranks(lists.starts, lists.rank)
-    vectors = build_svd_columns(preferences, "log", groups, n, scaled=True).values
     steep = fill_table(1 / (STEEP + rank))
     high = fill_table(np.maximum(0.0, 1 - np.log(rank) / np.log(depth + 1)))
     within = fill_table(1 - (place - 1) / np.maximum(length, 1))
-    wins, losses = _sum_matrices(preferences, groups, n, "log")
-    more, fewer = _sum_matrices(preferences, groups, n, "binary")
-    listed = 1.0 - vectors[:, 2 * n :]
-    own = [
-        vectors[:, :n],
-        vectors[:, n : 2 * n],
-        1 - listed,
-        wins / size,
-        losses / size,
-        (1 + STEEP) * steep,
-        high,
-        within,
-    ]
-    shared = [fill_table(1 / (60 + rank)), steep, wins - losses, more - fewer, listed, within]
+    if views == "ranks":
+        listed = fill_table(np.ones(len(rank)))
+        own, shared = [1 - listed, (1 + STEEP) * steep, high, within], []
+    else:
+        vectors = build_svd_columns(preferences, "log", groups, n, scaled=True).values
+        size = np.maximum(index.sizes, 1)[index.query_of_slot][:, None]
+        wins, losses = _sum_matrices(preferences, groups, n, "log")
+        more, fewer = _sum_matrices(preferences, groups, n, "binary")
+        listed = 1.0 - vectors[:, 2 * n :]
+        own = [
+            vectors[:, :n],
+            vectors[:, n : 2 * n],
+            1 - listed,
+            wins / size,
+            losses / size,
+            (1 + STEEP) * steep,
+            high,
+            within,
+        ]
+        shared = [fill_table(1 / (60 + rank)), steep, wins - losses, more - fewer, listed, within]
     # the best few of the experts' values, their median, mean and deviation, regardless of the expert
     best, count = -np.sort(-high, axis=1), np.maximum(listed.sum(axis=1), 1)
     few = [best[:, min(k, best.shape[1] - 1)] for k in (0, 1, 2, 4, 7)]
@@ -137,10 +150,11 @@ def _sum_matrices(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FusedAggregator(SupervisedAggregator, ScorerSettings):
-    """LambdaRank over many features of every expert, their consensus, and item features if given.
+    """LambdaRank over features of every expert's lists, and item features if given.
 
-    The features are singular vectors, sums of preferences, reciprocal and log ranks, places in the list, and
-    absence.
+    The features are log rank, place in the list, and absence (`views="ranks"`). With `views="all"` there are also
+    singular vectors, sums of preferences, reciprocal ranks, and the sums over the experts, about three times as
+    many weights; `auto` takes those for votes, which have no ranks.
 
     A linear scorer (the default) is a sum over experts, and its explanations are exact. `trees` adds that
     many boosted trees on top of the linear scores (extra lightgbm).
@@ -164,6 +178,12 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
     l2: Penalty = 0.03
     average: AverageAll = True
     members: Members = 5
+    views: Annotated[
+        str,
+        Choice("auto", "ranks", "all"),
+        Fixed(),
+        "features of the lists: ranks (log rank, place, absence), or all; auto: ranks, and all for votes",
+    ] = "auto"
     trees: Annotated[int, Range(0, 10_000), "boosted trees on top of the linear scores; 0 for none"] = 0
 
     def __post_init__(self) -> None:
@@ -178,9 +198,10 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
     # -- columns ---------------------------------------------------------------------------------------------
 
     def _build_expert_features(self, preferences: Preferences) -> ExpertFeatures:
-        return build_expert_features(
-            preferences, match_experts(self, preferences), len(self.experts_), self.depth_
-        )
+        # models of earlier versions have all views
+        views = getattr(self, "views_", "all")
+        groups = match_experts(self, preferences)
+        return build_expert_features(preferences, groups, len(self.experts_), self.depth_, views)
 
     def _build_columns(
         self, preferences: Preferences, features: Features | None
@@ -220,6 +241,8 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
         self.depth_ = float(max(2, ranks.max(initial=0)))
         self.features_ = [] if training.features is None else list(training.features.names)
         self.grown_: list[str] = []
+        has_votes = Form.COMPARISON in training.preferences.forms
+        self.views_ = self.views if self.views != "auto" else "all" if has_votes else "ranks"
         values, expert_features = self._build_columns(training.preferences, training.features)
         check, held = None, training.validation
         if held is not None:
@@ -274,16 +297,17 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
         weights = FeatureScorer.from_model(self).linear_weights
         own = weights[: len(expert_features.own) * n].reshape(len(expert_features.own), n)
         common, last = np.split(weights[len(expert_features.own) * n :], [len(expert_features.shared)])
-        *_, spread = standardize_by_query(
-            one.index, np.stack([t.sum(axis=1) for t in expert_features.shared], axis=1)
-        )
         parts: dict[Id, F8] = {}
         for k, expert in enumerate(self.experts_):
             total = sum(table[:, k] * w[k] for table, w in zip(expert_features.own, own, strict=True))
-            for c, table in enumerate(expert_features.shared):
-                center = standardize_by_query(one.index, table[:, k : k + 1])[1][:, 0]
-                total = total + common[c] * (table[:, k] - center) / spread[:, c]
             parts[expert] = np.asarray(total)
+        if len(common):
+            sums = np.stack([t.sum(axis=1) for t in expert_features.shared], axis=1)
+            *_, spread = standardize_by_query(one.index, sums)
+        for c, table in enumerate(expert_features.shared):
+            for k, expert in enumerate(self.experts_):
+                center = standardize_by_query(one.index, table[:, k : k + 1])[1][:, 0]
+                parts[expert] = parts[expert] + common[c] * (table[:, k] - center) / spread[:, c]
         if len(last):
             parts[FEATURES] = np.asarray((self._align_item_features(one, features) * last).sum(axis=1))
         return parts

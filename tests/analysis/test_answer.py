@@ -1,0 +1,138 @@
+"""The answer card: against the table of values computed by hand, and on data where the right choice is known."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from podium import Labels, Preferences, find_answer, load, save
+from podium.analysis.answer import suggest_improvements
+from podium.data.demo import demo
+from podium.evaluate.tuning.labeled_choice import LEVELS
+from podium.evaluate.tuning.nested_estimate import choose_best, choose_simplest
+
+
+def build_lists(queries: int, noise: float, seed: int = 0) -> tuple[Preferences, Labels]:
+    """Ten items by query: one expert in the order of the grades, with noise, and two in random order."""
+    dice = np.random.default_rng(seed)
+    lists, grades = {}, {}
+    for query in range(queries):
+        value = dice.permutation(10)
+        items = [f"d{i}" for i in range(10)]
+
+        def order(spread: float, value: np.ndarray = value, items: list[str] = items) -> list[str]:
+            return [items[i] for i in np.argsort(-(value + spread * dice.standard_normal(10)))]
+
+        lists[query] = {"good": order(noise), "bad": order(1e9), "worse": order(1e9)}
+        grades[query] = {item: int(v > 5) + int(v > 7) for item, v in zip(items, value, strict=True)}
+    return Preferences.from_lists(lists), Labels.from_dict(grades)
+
+
+def test_rule_chooses_the_lowest_level_within_one_standard_error() -> None:
+    dice = np.random.default_rng(1)
+    values = dice.random((6, 30))
+    levels = np.array([0, 0, 1, 1, 2, 2])
+    counts = dice.multinomial(30, np.full(30, 1 / 30), size=50).astype(float)
+    picks = choose_simplest(levels)(values, counts)
+    for count, pick in zip(counts, picks.tolist(), strict=True):
+        # by hand: every query repeated as often as it was drawn
+        drawn = np.repeat(values, count.astype(int), axis=1)
+        means = drawn.mean(axis=1)
+        best = int(means.argmax())
+        d = drawn[best] - drawn
+        near = d.mean(axis=1) <= d.std(axis=1, ddof=1) / np.sqrt(drawn.shape[1]) + 1e-12
+        lowest = levels[near].min()
+        allowed = np.flatnonzero(near & (levels == lowest))
+        assert pick == allowed[means[allowed].argmax()]
+    assert (choose_simplest(np.zeros(6, int))(values, counts) == choose_best(values, counts)).all()
+
+
+def test_bad_experts_are_recognized_from_labels(tmp_path) -> None:
+    preferences, labels = build_lists(60, 1.0)
+    answer = find_answer(preferences, labels)
+    assert answer.queries == 60
+    assert answer.certainty in ("high", "moderate", "low")
+    assert answer.rows[-1].name == "rrf"
+    assert answer.rows[-1].difference > 0.05
+    assert answer.rows[-1].p < 0.01
+    # the chosen method is a method: same order after saving and loading, same bytes when repeated
+    save(answer.method, tmp_path / "a.podium")
+    again = find_answer(preferences, labels)
+    assert load(tmp_path / "a.podium").aggregate(preferences).scores.tobytes() == (
+        again.method.aggregate(preferences).scores.tobytes()
+    )
+    assert again.to_dict() == answer.to_dict()
+
+
+def test_document_holds_everything_that_a_card_shows() -> None:
+    preferences, labels = build_lists(25, 2.0)
+    document = json.loads(find_answer(preferences, labels, learned=False).to_json())
+    assert len(document["sentences"]) == 2
+    assert document["sentences"][0].startswith("auto chose ")
+    assert document["low"] < document["value"] < document["high"]
+    assert [row["name"] for row in document["rows"]] == ["the best expert", "rrf"]
+    assert document["certainty"] in ("high", "moderate", "low")
+
+
+def test_p_is_the_larger_of_both_and_missing_where_it_is_behind() -> None:
+    preferences, labels = build_lists(60, 1.0)
+    answer = find_answer(preferences, labels, learned=False)
+    if all(row.difference > 0 for row in answer.rows):
+        assert answer.p == max(row.p for row in answer.rows)
+    else:
+        assert answer.p is None
+
+
+def test_few_labels_do_not_choose() -> None:
+    preferences, labels = build_lists(6, 1.0)
+    answer = find_answer(preferences, labels)
+    assert answer.method.name == "quality_weighted"
+    assert "cannot choose" in answer.describe()
+    one = find_answer(preferences.select([0]), labels)
+    assert one.p is None
+    assert one.certainty == "low"
+
+
+def test_without_labels_nothing_is_claimed() -> None:
+    answer = find_answer(demo(20).preferences)
+    assert (answer.certainty, answer.p, answer.value, answer.rows) == ("unknown", None, None, ())
+    assert "It gives up a measured choice" in answer.describe()
+    other = find_answer(demo(20).preferences, Labels.from_dict({"elsewhere": {"a": 1, "b": 0}}))
+    assert "The labels cover none of these items" in other.explanation
+
+
+def test_experts_that_do_not_agree_are_reported() -> None:
+    dice = np.random.default_rng(0)
+    lists = {
+        query: {expert: [f"d{i}" for i in dice.permutation(12)] for expert in "abcd"} for query in range(300)
+    }
+    answer = find_answer(Preferences.from_lists(lists))
+    assert "no order can be trusted" in answer.explanation
+
+
+def test_votes_with_labels_are_compared_with_copeland() -> None:
+    dice = np.random.default_rng(2)
+    rows = []
+    for query in range(15):
+        for _ in range(60):
+            a, b = dice.choice(6, 2, replace=False).tolist()
+            right = dice.random() < 0.8
+            winner, loser = (a, b) if (a < b) == right else (b, a)
+            rows.append((query, f"judge {dice.integers(4)}", f"d{winner}", f"d{loser}"))
+    votes = Preferences.from_comparisons(*map(list, zip(*rows, strict=True)))
+    labels = Labels.from_dict({query: {f"d{i}": 5 - i for i in range(6)} for query in range(15)})
+    answer = find_answer(votes, labels, learned=False)
+    assert [row.name for row in answer.rows] == ["copeland"]
+    assert answer.value > 0.9
+
+
+@pytest.mark.parametrize(("judged", "word"), [(0, "labels for 20"), (50, "labels for 100"), (200, "scores")])
+def test_advice_depends_on_what_is_there(judged: int, word: str) -> None:
+    lists = Preferences.from_lists({"q": {"a": ["x", "y"], "b": ["y", "x"], "c": ["x", "y"]}})
+    assert suggest_improvements(lists, judged)[0].startswith(word)
+
+
+def test_levels_have_words() -> None:
+    assert len(LEVELS) == 4
