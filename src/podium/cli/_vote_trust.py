@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli.input import Input
 from podium.cli.output import Output, echo_note, echo_warning, print_grid, print_json
+from podium.core.errors import ParameterError, PodiumError
 
 if TYPE_CHECKING:
     from podium.analysis.leaderboard import Leaderboard, RobustLeaderboard, TamperingAssessment
     from podium.data.vote_table import VoteTable
+    from podium.reporting.vote_parts import VoteSources
 
-__all__ = ["read_vote_times", "show_robust_board", "show_vote_trust"]
+__all__ = ["read_vote_sources", "read_vote_times", "show_robust_board", "show_vote_trust"]
 
 MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
 
@@ -32,23 +34,52 @@ def read_vote_times(source: Input, time: str | None) -> tuple[VoteTable, str] | 
     return votes, name
 
 
+def read_vote_sources(
+    source: Input, slices: tuple[str, ...], time: str | None, gold: str | None
+) -> VoteSources | None:
+    """What a report on votes uses beside the preferences: single votes with their attributes, and gold."""
+    from podium import formats
+    from podium.data.preferences import Form
+    from podium.reporting.vote_parts import SLICE_WORDS, TIME_WORDS, VoteSources, find_slice_columns
+
+    if Form.COMPARISON not in source.preferences.forms:
+        if slices or time is not None or gold is not None:
+            raise click.UsageError("--slice, --time and --gold belong to votes, and the input has none")
+        return None
+    truth: Any = None
+    if gold is not None:
+        content = formats.read(gold)
+        truth = content.labels if content.preferences is None else content.preferences
+        if truth is None:
+            raise ParameterError(f"{gold} contains no judgements; give votes, or a table with a grade column")
+    named = [f"{time.removesuffix(':seconds')}:seconds"] if time is not None else []
+    usual = [] if time is not None else [f"{word}:seconds?" for word in TIME_WORDS]
+    wanted = [*named, *usual, *(slices or [f"{word}?" for word in SLICE_WORDS])]
+    try:
+        if not source.files or "-" in source.files:
+            return VoteSources(gold=truth)
+        # only tables of votes have attributes
+        single = dataclasses.replace(source, options=(*source.options, f"attributes={','.join(wanted)}"))
+        table = single.content.votes
+    except PodiumError:
+        if slices or time is not None:
+            raise
+        table = None
+    if table is None:
+        return VoteSources(gold=truth)
+    times = [name for name in table.attributes if name.endswith(":seconds")]
+    chosen = list(slices) or find_slice_columns(table)
+    return VoteSources(table, chosen, times[0] if times else None, truth)
+
+
 def show_vote_trust(
     board: Leaderboard, timed: tuple[VoteTable, str] | None, alarm: float, output: Output
 ) -> None:
     """Check the voters and print what was found, the influence of voters and the margins of the first places."""
-    from podium.analysis.leaderboard import (
-        TamperingAssessment,
-        assess_trust,
-        measure_influence,
-        measure_leader_margin,
-        robust_leaderboard,
-    )
+    from podium.analysis.leaderboard import assess_tampering
 
-    votes, time = (board, None) if timed is None else timed
-    trust = assess_trust(votes, time=time, alarm=alarm, l2=board.settings.l2)
-    margin = measure_leader_margin(board, places=output.top or 10)
-    influence = measure_influence(board)
-    assessment = TamperingAssessment(board, margin, trust, influence, robust_leaderboard(board, trust=trust))
+    table, time = (None, None) if timed is None else timed
+    assessment = assess_tampering(board, table=table, time=time, alarm=alarm, places=output.top or 10)
     if output.json:
         print_json(assessment.to_dict())
         return

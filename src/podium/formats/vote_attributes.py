@@ -10,6 +10,7 @@ month of a date, `tstamp:seconds` its number of seconds since 1970.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.core.errors import InputError
+from podium.core.errors import InputError, PodiumWarning
 from podium.core.params import suggest_names
 from podium.data.ids import CodedColumn, code_ids
 from podium.data.vote_outcomes import VoteOutcomes
@@ -46,11 +47,22 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def read_attributes(table: FileTable, names: Sequence[str]) -> dict[str, VoteAttribute]:
-    """The attributes of all rows; a missing cell is an error at its line."""
+    """The attributes of all rows; a missing cell is an error at its line.
+
+    A name that ends in a question mark is read if there is such a column; a warning says what is wrong with it.
+    """
     columns: Columns = table.columns
     nested: Columns | None = None
     attributes: dict[str, VoteAttribute] = {}
-    for name in names:
+    for wanted in names:
+        name = wanted.removesuffix("?")
+        if name != wanted:  # read if it is there and complete
+            try:
+                attributes |= read_attributes(table, [name])
+            except InputError as error:
+                if not error.problem.startswith("there is no column"):
+                    warnings.warn(f"{error}; the column is not used", PodiumWarning, stacklevel=2)
+            continue
         column, _, unit = name.rpartition(":")
         if column in columns and unit in _DATE_CHARACTERS:
             attributes[name] = _read_dates(table, column, _DATE_CHARACTERS[unit])

@@ -120,11 +120,12 @@ class LeaderMargin(Result[PlaceMargin]):
         names, axis = [f"{row.place}. {row.item}" for row in self.rows], alt.Axis(labelLimit=240)
         return (
             alt.Chart(alt.Data(values=values))
-            .mark_point(filled=True, size=60)
+            .mark_point(size=70, strokeWidth=2)
             .encode(
                 y=alt.Y("item:N", sort=names, title=None, axis=axis),
                 x=alt.X("votes:Q", scale=alt.Scale(type="log"), title="votes that take the place away"),
-                color=alt.Color("kind:N", title=None),
+                color=alt.Color("kind:N", legend=alt.Legend(title=None, orient="bottom")),
+                shape=alt.Shape("kind:N", legend=None),
                 tooltip=["item:N", "kind:N", "votes:Q"],
             )
             .properties(width=460, height={"step": 22}, title="Margin of each place")

@@ -51,8 +51,9 @@ class TamperingAssessment(Result[SuspectVoter]):
     @property
     def lines(self) -> tuple[str, ...]:
         """The conclusion of each part."""
-        parts = (self.trust, self.influence, self.margin, self.robust)
+        parts = (self.trust, self.influence, self.margin)
         given = [part.conclusion for part in parts if part is not None]
+        given += [] if self.robust is None else [f"with a robust fit, {self.robust.conclusion}"]
         return (*given, *([f"voters are not checked: {self.missing}"] if self.missing else []))
 
     def headline(self) -> str:
@@ -84,6 +85,7 @@ class TamperingAssessment(Result[SuspectVoter]):
 def assess_tampering(
     votes: Preferences | Tally | VoteTable | Leaderboard,
     *,
+    table: VoteTable | None = None,
     time: str | None = None,
     alarm: float = ALARM,
     places: int = 10,
@@ -92,9 +94,9 @@ def assess_tampering(
 ) -> TamperingAssessment:
     """Check voters, measure their influence and the margins of the first `places`, and fit a robust board.
 
-    `time` is the attribute of a `VoteTable` that says when a vote was cast; `alarm` the largest probability that some
-    honest voter is named. Votes whose voters cannot be checked are an error, or, without `strict`, leave the parts
-    about voters out.
+    `time` is the attribute of the votes (or of `table`, the single votes of a board) that says when a vote was cast;
+    `alarm` the largest probability that some honest voter is named. Votes whose voters cannot be checked are an
+    error, or, without `strict`, leave the parts about voters out.
     """
     with capture_warnings():  # the checks of the board report the same
         board = (
@@ -102,8 +104,8 @@ def assess_tampering(
         )
     margin = measure_leader_margin(board, places=places)
     try:
-        table = votes if isinstance(votes, VoteTable) else board
-        trust = assess_trust(table, time=time, alarm=alarm, l2=board.settings.l2)
+        single = votes if isinstance(votes, VoteTable) else table or board
+        trust = assess_trust(single, time=time, alarm=alarm, l2=board.settings.l2)
         influence = measure_influence(board)
         robust = robust_leaderboard(board, trust=trust)
     except PodiumError as error:

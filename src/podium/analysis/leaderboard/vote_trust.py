@@ -157,7 +157,9 @@ class VoteTrust(Result[SuspectVoter]):
             .encode(
                 y=alt.Y("voter:N", sort=[v["voter"] for v in values], title=None, axis=axis),
                 x=alt.X("surprise:Q", title="-log10 of the p-value"),
-                color=alt.Color("verdict:N", title=None, sort=["named", "not named"]),
+                color=alt.Color(
+                    "verdict:N", sort=["named", "not named"], legend=alt.Legend(title=None, orient="bottom")
+                ),
                 tooltip=["voter:N", "surprise:Q", "verdict:N"],
             )
             .properties(width=460, height={"step": 16}, title="Most improbable voters")
