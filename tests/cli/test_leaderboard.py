@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -397,3 +398,76 @@ def test_anytime(arena, tmp_path):
 
 def test_the_plain_board_holds_for_one_look(arena):
     assert "hold for one look" in json.loads(run(arena, "--json").stdout)["looks"]
+
+
+@pytest.fixture
+def rigged(tmp_path):
+    """100 honest voters of 12 votes, and two accounts that vote for m3 within seconds."""
+    random = np.random.default_rng(6)
+    lines, clock = ["model_a,model_b,winner,voter,tstamp"], 1_770_000_000.0
+    for k in range(102):
+        for _ in range(12 if k < 100 else 30):
+            a, b = random.permutation(8)[:2]
+            if k >= 100:
+                a, b = (3, b) if b != 3 else (3, a)
+            logit = (b - a) * 0.4 if k < 100 else 50
+            clock += 60 * np.exp(random.normal()) if k < 100 else 1
+            won = "model_a" if random.random() < 1 / (1 + np.exp(-logit)) else "model_b"
+            when = datetime.fromtimestamp(clock, UTC).isoformat()
+            lines.append(f"m{a},m{b},{won},{'user' if k < 100 else 'bot'}-{k},{when}")
+    path = tmp_path / "rigged.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_trust(rigged):
+    done = run(rigged, "--trust", "--time", "tstamp")
+    assert done.exit_code == 0, done.stderr
+    named, influential, margins = done.stdout.split("\n\n")
+    rows = [line.split("\t") for line in named.splitlines() if line.startswith("bot")]
+    assert {row[0] for row in rows} == {"bot-100", "bot-101"}
+    assert all("30 of 30 votes are on m3" in row[1] and "s between them" in row[1] for row in rows)
+    assert "CHECK  one item: 2 of 102 voters named" in named
+    assert influential.splitlines()[1].split("\t")[:2] == ["bot-101", "m3"] or "bot-100" in influential
+    assert margins.splitlines()[0].split("\t")[3:] == ["votes added", "votes removed", "voters removed"]
+    assert "improbable votes of 2 of 102 voters" in done.stderr
+    assert "the lead of m0 is lost to" in done.stderr
+    document = json.loads(run(rigged, "--trust", "--json", "--alarm", "0.05", "--top", 2).stdout)
+    assert document["trust"]["alarm"] == 0.05
+    assert len(document["trust"]["rows"]) == 2
+    assert len(document["margin"]["rows"]) == 2
+    assert document["robust"]["excluded_voters"] >= 2
+
+
+def test_robust(rigged, tmp_path):
+    done = run(rigged, "--robust", "--save", tmp_path / "board.podium")
+    assert done.exit_code == 0, done.stderr
+    header, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert header[5:8] == ["plain rank", "plain score", "change"]
+    by_item = {row[1]: row for row in rows}
+    assert float(by_item["m3"][7]) < -10
+    assert "2 of 102 voters are left out" in done.stderr
+    # a saved board keeps its voters
+    again = json.loads(run("--load", tmp_path / "board.podium", "--robust", "--json").stdout)
+    assert again["excluded_voters"] == 2
+    assert [row["item"] for row in again["rows"]] == [row[1] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--trust", "--time", "stamp"), "there is no column 'stamp'"),
+        (("--trust", "--time", "voter"), "the date in column 'voter' is 'user-0'"),
+        (("--time", "tstamp"), "--time works with --trust or --robust"),
+        (("--trust", "--robust"), "--robust does not work with --trust and --robust"),
+        (("--trust", "--pair-floor", "50"), "--pair-floor does not work with --trust and --robust"),
+        (("--trust", "--slice", "voter"), "--trust does not work with --control and --slice"),
+        (("--trust", "-O", "expert=user"), "there is no column 'user'"),
+        (("--robust", "--judges", "discounted"), "judges is discounted"),
+        (("--trust", "-O", "expert="), "all votes come from one voter"),
+    ],
+)
+def test_trust_refusals(rigged, words, message):
+    done = run(rigged, *words)
+    assert done.exit_code == 2
+    assert message in done.stderr

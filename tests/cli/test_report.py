@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from podium.cli import program
+from podium.core.errors import PodiumWarning
 
 pytest.importorskip("vl_convert")
 
@@ -244,3 +245,34 @@ def test_brackets_in_names_are_not_markup(capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert "[bold]a[/bold]" in shown
     assert long in shown
+
+
+def test_report_on_votes_reads_times_and_slices(tmp_path):
+    lines = ["model_a,model_b,winner,voter,tstamp,category,language"]
+    for k in range(400):
+        one, two = k % 3, (k + 1 + k // 3 % 2) % 3
+        winner = "model_a" if (k * 7919) % 10 < 5 + 2 * (two > one) else "model_b"
+        clock = f"2026-03-01T{k // 60 % 24:02d}:{k % 60:02d}:00"
+        lines.append(f"m{one},m{two},{winner},v{k // 10},{clock},{'ab'[k % 2]},{'' if k == 7 else 'en'}")
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.warns(PodiumWarning, match="column 'language' is missing.*the column is not used"):
+        done = run("report", path, "--json")
+    document = json.loads(done.stdout)
+    sections = {section["name"]: section for section in document["sections"]}
+    assert list(sections)[:3] == ["leaderboard", "tampering", "slices"]
+    findings = {finding["name"]: finding for finding in document["findings"]}
+    assert "voters: bursts" in findings  # the times are found by the name of their column
+    tables = [block["table"] for block in sections["slices"]["blocks"] if isinstance(block, dict)]
+    assert len(tables) == 1  # a column with a missing cell is not used, and a warning says so
+    assert "Ranks by category" in tables[0]
+    refused = run("report", path, "--slice", "language", "--json")
+    assert refused.exit_code == 2
+    assert "votes.csv:9: the value in column 'language' is missing" in refused.output
+    assert "there is no column 'when'" in run("report", path, "--time", "when", "--json").output
+
+
+def test_report_options_of_votes_need_votes(runs):
+    done = run("report", *files(runs), "--slice", "category", "--json")
+    assert done.exit_code == 2
+    assert "belong to votes" in done.output

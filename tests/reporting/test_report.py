@@ -16,8 +16,10 @@ from podium import Labels, Preferences, make
 from podium.analysis.figures import rank_heatmap, weight_matrix
 from podium.core.errors import ParameterError
 from podium.data.demo import demo
-from podium.reporting import report
+from podium.data.vote_table import VoteTable
+from podium.reporting import VoteSources, report
 from podium.reporting.inputs import ReportRequest, collect_inputs
+from podium.reporting.vote_parts import find_slice_columns
 
 pytest.importorskip("vl_convert")
 NASTY = "<script>alert('x')</script>"
@@ -177,6 +179,53 @@ def test_votes_only_give_a_leaderboard():
     assert "leaderboard" in names(found)
     assert "a leads" in found.verdict[0]
     assert "queries" not in names(found)
+
+
+def test_votes_with_voters_slices_and_a_panel():
+    """One report on votes: the board, tampering, slices and the panel of judges."""
+    rng = np.random.default_rng(2)
+    a, b, won, judge, query, topic = [], [], [], [], [], []
+    for q in range(150):
+        x, y = rng.permutation(5)[:2].tolist()
+        for j in range(4):
+            a.append(f"m{x}")
+            b.append(f"m{y}")
+            won.append(float(rng.random() < 1 / (1 + np.exp(x - y))))
+            judge.append(f"judge-{j}")
+            query.append(q)
+            topic.append(("code", "chat")[q % 2])
+    votes = VoteTable.from_columns(a, b, won, expert=judge, query=query, attributes={"category": topic})
+    sources = VoteSources(votes, find_slice_columns(votes))
+    found = report(votes.to_preferences(), vote_sources=sources)
+    page = checked(found)
+    assert names(found)[:4] == ["leaderboard", "tampering", "slices", "judges"]
+    words = " ".join(page.words)
+    assert "hold for one look at the votes" in words
+    assert "The lead of m0 is lost to m1 with" in words
+    assert "Robust board" in words
+    assert "Ranks by category" in words
+    assert verdicts(found)["panel of judges"] == "unknown"
+    assert verdicts(found)["voters: one item"] in ("ok", "unknown")
+    gold = Preferences.from_comparisons(query[:400:4], ["h"] * 100, a[:400:4], b[:400:4])
+    with_gold = report(votes.to_preferences(), vote_sources=VoteSources(gold=gold))
+    checked(with_gold)
+    assert "judges" in [f.name for f in with_gold.figures]
+    assert verdicts(with_gold)["panel of judges"] in ("ok", "check")
+
+
+def test_named_voters_stand_in_the_verdict():
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 10, 1200)
+    y = (x + rng.integers(1, 10, 1200)) % 10
+    first = rng.random(1200) < 1 / (1 + np.exp((x - y) / 4))
+    names_ = [f"v{k // 12}" for k in range(1200)]
+    won, lost = np.where(first, x, y).tolist(), np.where(first, y, x).tolist()
+    won, lost = won + [4] * 40, lost + [int(i) for i in rng.choice([0, 1, 2, 3, 5, 6], 40)]
+    found = report(Preferences.from_comparisons(["q"] * 1240, [*names_, *([NASTY] * 40)], won, lost))
+    checked(found)
+    assert any("Improbable votes of 1 of 101 voters" in line for line in found.verdict)
+    assert verdicts(found)["voters: one item"] == "check"
+    assert NASTY not in found.to_html()
 
 
 def crowd(random_too: bool = True):

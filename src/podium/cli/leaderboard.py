@@ -10,6 +10,7 @@ import click
 
 from podium.cli._contextual_board import show_contextual_board, split_names
 from podium.cli._options import add_option, add_options
+from podium.cli._vote_trust import read_vote_times, show_robust_board, show_vote_trust
 from podium.cli.input import Input, with_input
 from podium.cli.output import (
     Output,
@@ -65,6 +66,22 @@ MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
     help="Claims that hold at every look, however the comparisons are chosen: who may be the best, and ranks.",
 )
 @click.option(
+    "--trust",
+    is_flag=True,
+    help="Check the voters: improbable votes, their influence, and how few votes change the leader.",
+)
+@click.option("--robust", is_flag=True, help="A board that voters with improbable votes cannot move.")
+@click.option(
+    "--time", metavar="COLUMN", help="When votes were cast, to check for bursts; with --trust or --robust."
+)
+@click.option(
+    "--alarm",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="Largest probability that --trust names some honest voter.",
+)
+@click.option(
     "--by",
     type=click.Choice(["query"]),
     help="One leaderboard per query, for queries with separate items.",
@@ -84,6 +101,10 @@ def verb(
     slice_: str | None,
     pair_floor: float | None,
     anytime: bool,
+    trust: bool,
+    robust: bool,
+    time: str | None,
+    alarm: float,
     by: str | None,
     load: str | None,
     save: str | None,
@@ -101,6 +122,8 @@ def verb(
     podium leaderboard arguments.csv --by query                  each topic has its own items
     podium leaderboard votes.csv --control length,markdown --slice category
     podium leaderboard votes.csv --anytime                       claims that hold at every look
+    podium leaderboard votes.csv --trust --time tstamp           improbable voters, margins
+    podium leaderboard votes.csv --robust                        a board they cannot move
     podium leaderboard monday.csv --save board.podium
     podium leaderboard tuesday.csv --load board.podium --save board.podium --overwrite
     """
@@ -122,12 +145,19 @@ def verb(
             "load": load,
             "save": save,
             "anytime": anytime,
+            "trust": trust,
+            "robust": robust,
         }
         _refuse_beside("--control and --slice", **refused)
         show_contextual_board(source, split_names(control), slice_, pair_floor, given, output)
         return
     if anytime:
         _refuse_beside("--anytime", **{"by": by, "pair-floor": pair_floor, "next": next_})
+    if trust or robust:
+        refused = {"by": by, "pair-floor": pair_floor, "next": next_, "anytime": anytime}
+        _refuse_beside("--trust and --robust", **refused, robust=trust and robust)
+    if time is not None and (not (trust or robust) or load or without):
+        raise click.UsageError("--time works with --trust or --robust, without --load and --without")
     if by is not None:
         single = {"--plot": output.plot, "--load": load, "--save": save}
         for name, value in (single | {"--anchor ITEM=NUMBER": given.get("reference")}).items():
@@ -143,11 +173,15 @@ def verb(
         from podium.analysis.leaderboard import save as save_board
 
         save_board(board, save, overwrite=output.overwrite)
-    if output.plot is not None:
+    if output.plot is not None and not robust:
         from podium.analysis.leaderboard.chart import plot_leaderboard
 
         plot_leaderboard(board, output.plot, top=output.top)
-    if anytime:
+    if trust:
+        show_vote_trust(board, read_vote_times(source, time), alarm, output)
+    elif robust:
+        show_robust_board(board, read_vote_times(source, time), alarm, output)
+    elif anytime:
         _print_anytime_board(board, output.top, output.json)
     else:
         _print_board(board, output.top, next_, output.json)

@@ -12,6 +12,7 @@ import click
 from podium.cli._method import make_method
 from podium.cli._options import add_option, add_options, metrics_option
 from podium.cli._progress import show_status
+from podium.cli._vote_trust import read_vote_sources
 from podium.cli.input import Input, resolve_id, with_input
 from podium.cli.output import Output, print_json, with_output
 from podium.core.errors import ParameterError
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
 @click.option(
     "--tuning", type=click.Path(exists=True, dir_okay=False), help="The output of `podium tune --json`."
 )
+@click.option("--slice", "slices", multiple=True, metavar="COLUMN",
+              help="Of votes: ranks for each value of a column; may be repeated.  "
+              "[default: category and language, if there are such columns]")  # fmt: skip
+@click.option("--time", metavar="COLUMN",
+              help="Of votes: when they were cast.  "
+              "[default: tstamp, timestamp, time, date or created_at]")  # fmt: skip
+@click.option("--gold", type=click.Path(allow_dash=False, dir_okay=False),
+              help="Of votes: human answers to some of the questions, to assess the judges with.")  # fmt: skip
 @click.option("--learn/--no-learn", default=True, show_default=True,
               help="Fit a model to show expert weights, if there are enough labels and no --model.")  # fmt: skip
 @click.option(
@@ -67,7 +76,7 @@ def verb(
     \b
     podium report *.run --qrels qrels.txt -o report.html
     podium report A*.txt -m rrf -m condorcet --model model.podium -o report.html --figures pictures
-    podium report votes.csv -o votes.html
+    podium report votes.csv -o votes.html                  board, voters, slices, panel of judges
     podium report --demo -o report.html
     """
     if output.path is None and figures is None and not output.json:
@@ -132,6 +141,7 @@ def _build_report(source: Input, specs: tuple[str, ...], settings: dict[str, Any
         features=None if user is None else source.features_of(user),
         times=source.content.seconds,
         tuning=_read_tuning(settings["tuning"]),
+        vote_sources=read_vote_sources(source, settings["slices"], settings["time"], settings["gold"]),
         learn=settings["learn"],
         title=settings["title"] or f"Report on {shown}",
         made={"files": ", ".join(names) or "the embedded data"},

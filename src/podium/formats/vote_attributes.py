@@ -4,12 +4,13 @@ A name such as `length` is resolved in this order: a pair of columns whose names
 side (`length_a` and `length_b`, `model_a_length` and `model_b_length`, `winner_length` and `loser_length`), one
 column of that name, and then the same among the keys of nested objects, as in `conv_metadata` of arena files.
 `length` and `markdown` also stand for the names that arena files use. `tstamp:month` (or :year, :day) is the
-month of a date.
+month of a date, `tstamp:seconds` its number of seconds since 1970.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.core.errors import InputError
+from podium.core.errors import InputError, PodiumWarning
 from podium.core.params import suggest_names
 from podium.data.ids import CodedColumn, code_ids
 from podium.data.vote_outcomes import VoteOutcomes
@@ -46,14 +47,28 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def read_attributes(table: FileTable, names: Sequence[str]) -> dict[str, VoteAttribute]:
-    """The attributes of all rows; a missing cell is an error at its line."""
+    """The attributes of all rows; a missing cell is an error at its line.
+
+    A name that ends in a question mark is read if there is such a column; a warning says what is wrong with it.
+    """
     columns: Columns = table.columns
     nested: Columns | None = None
     attributes: dict[str, VoteAttribute] = {}
-    for name in names:
+    for wanted in names:
+        name = wanted.removesuffix("?")
+        if name != wanted:  # read if it is there and complete
+            try:
+                attributes |= read_attributes(table, [name])
+            except InputError as error:
+                if not error.problem.startswith("there is no column"):
+                    warnings.warn(f"{error}; the column is not used", PodiumWarning, stacklevel=2)
+            continue
         column, _, unit = name.rpartition(":")
         if column in columns and unit in _DATE_CHARACTERS:
             attributes[name] = _read_dates(table, column, _DATE_CHARACTERS[unit])
+            continue
+        if unit == "seconds":
+            attributes[name] = _read_seconds(table, column)
             continue
         parts = _find_columns(name, columns)
         if parts is None:
@@ -210,18 +225,33 @@ def _read_column(table: FileTable, name: str) -> AttributeColumn:
 
 def _read_dates(table: FileTable, name: str, characters: int) -> CodedColumn:
     """The beginnings of dates: ISO 8601, or seconds since 1970 (UTC)."""
-    dates = []
-    for row, cell in enumerate(table.columns[name]):
-        try:
-            if _is_number(cell):
-                date = datetime.fromtimestamp(float(cell), UTC)
-            else:
-                date = datetime.fromisoformat(str(cell).strip())
-        except (ValueError, OverflowError, OSError):
-            remedy = "write 2026-01-31, with or without a time, or seconds since 1970"
-            raise table.error(row, f"the date in column {name!r} is {cell!r}", remedy) from None
-        dates.append(date.date().isoformat()[:characters])
-    return code_ids(dates, name)
+    dates = [_parse_date(table, name, row, cell) for row, cell in enumerate(table.columns[name])]
+    return code_ids([date.date().isoformat()[:characters] for date in dates], name)
+
+
+def _read_seconds(table: FileTable, name: str) -> F8:
+    """Seconds: numbers as they are, or of dates since 1970; a date without a zone is in UTC."""
+    if name not in table.columns:
+        known = [n for n in table.columns if "." not in n]
+        raise InputError(
+            f"there is no column {name!r}", source=table.source.name, remedy=suggest_names(name, known)
+        )
+    cells = table.columns[name]
+    quick = parse_all_numbers(cells)
+    if quick is not None:
+        return quick
+    dates = (_parse_date(table, name, row, cell) for row, cell in enumerate(cells))
+    return np.array([(d if d.tzinfo else d.replace(tzinfo=UTC)).timestamp() for d in dates], np.float64)
+
+
+def _parse_date(table: FileTable, name: str, row: int, cell: Any) -> datetime:
+    try:
+        if _is_number(cell):
+            return datetime.fromtimestamp(float(cell), UTC)
+        return datetime.fromisoformat(str(cell).strip())
+    except (ValueError, OverflowError, OSError):
+        remedy = "write 2026-01-31, with or without a time, or seconds since 1970"
+        raise table.error(row, f"the date in column {name!r} is {cell!r}", remedy) from None
 
 
 def _is_number(cell: Any) -> bool:

@@ -3,5 +3,16 @@
 from podium.reporting.blocks import Figure, ReportFinding, ReportTable, Section
 from podium.reporting.build_report import report
 from podium.reporting.report_page import Report
+from podium.reporting.vote_parts import VoteParts, VoteSources, collect_vote_parts
 
-__all__ = ["Figure", "Report", "ReportFinding", "ReportTable", "Section", "report"]
+__all__ = [
+    "Figure",
+    "Report",
+    "ReportFinding",
+    "ReportTable",
+    "Section",
+    "VoteParts",
+    "VoteSources",
+    "collect_vote_parts",
+    "report",
+]

@@ -19,6 +19,7 @@ from podium.reporting.inputs import ReportRequest, collect_inputs
 from podium.reporting.report_page import Report
 from podium.reporting.sections import build_sections
 from podium.reporting.verdict import describe_verdict
+from podium.reporting.vote_parts import VoteSources
 
 __all__ = ["report"]
 
@@ -33,6 +34,7 @@ def report(
     features: Features | None = None,
     times: Mapping[Id, Any] | None = None,
     tuning: Any = None,
+    vote_sources: VoteSources | None = None,
     learn: bool = True,
     title: str = "",
     made: Mapping[str, str] | None = None,
@@ -42,8 +44,9 @@ def report(
     Labels decide which method is best; without them the report shows how much methods and experts agree.
     `methods` are names, aggregators or fitted models (default: a few that suit the data); `queries` are shown
     in full (default: up to three informative ones); `times` are seconds per annotator; `tuning` is the document
-    of a parameter search; `made` adds entries to the last section. With `learn` and enough labels, a model is
-    fitted to show which experts it trusts. The same input gives the same page.
+    of a parameter search; `vote_sources` are single votes with their times and slices, and gold for the judges (the
+    report on votes checks voters without them too); `made` adds entries to the last section. With `learn` and enough
+    labels, a model is fitted to show which experts it trusts. The same input gives the same page.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "c"]}})
@@ -60,7 +63,17 @@ def report(
         methods = {m if isinstance(m, str) else repr(m): m for m in each}
     named = {name: make(m) for name, m in methods.items()}
     inputs = collect_inputs(
-        ReportRequest(preferences, labels, features, times, named, tuple(metrics), tuple(queries), learn)
+        ReportRequest(
+            preferences,
+            labels,
+            features,
+            times,
+            named,
+            tuple(metrics),
+            tuple(queries),
+            learn,
+            vote_sources=vote_sources or VoteSources(),
+        )
     )
     checks, count = collect_findings(inputs), len(preferences)
     heading = title or f"{len(inputs.results)} methods on {count:,} quer{'y' if count == 1 else 'ies'}"

@@ -12,6 +12,7 @@ from podium.evaluate.comparison_result import UNDERRATED
 from podium.metrics.base import parse
 from podium.reporting.blocks import FindingVerdict, ReportFinding
 from podium.reporting.inputs import ReportInputs
+from podium.reporting.vote_parts import list_vote_findings
 
 __all__ = ["collect_findings"]
 
@@ -43,6 +44,8 @@ def collect_findings(inputs: ReportInputs) -> tuple[ReportFinding, ...]:
     ]
     for check in inputs.board.checks if inputs.board is not None else ():
         every.append(ReportFinding(check.name, WORDS[check.verdict], check.text))
+    if inputs.vote_parts is not None:
+        every += list_vote_findings(inputs.vote_parts)
     known = {f.text for f in every}
     every += [ReportFinding("warning", "check", text) for text in inputs.warnings if text not in known]
     return tuple(sorted(every, key=lambda f: ORDER.index(f.verdict)))

@@ -29,6 +29,7 @@ from podium.evaluate.unlisted_reading import warn_of_other_reading
 from podium.kernels.dispatch import F8
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import MetricSpec, parse
+from podium.reporting.vote_parts import VoteParts, VoteSources, collect_vote_parts
 
 __all__ = ["ReportInputs", "ReportRequest", "choose_methods", "collect_inputs", "default_methods"]
 
@@ -54,6 +55,7 @@ class ReportRequest:
     learn: bool = True
     slow: Sequence[str] = ()  # methods skipped because they are slow on these data
     pairs: bool = True  # whether to compute annotators and leaderboards, whose cost is quadratic in the items
+    vote_sources: VoteSources | None = None  # given: also check voters, slices and the panel of judges
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,7 @@ class ReportInputs:
     lines: tuple[Curve, ...] = ()
     diagnosis: Diagnosis | None = None
     board: Leaderboard | None = None
+    vote_parts: VoteParts | None = None
     crowd: Annotators | None = None
     weighers: Mapping[str, Aggregator] = field(default_factory=dict)  # models whose weights are shown
     shown_only: bool = False  # they were trained for the figure only
@@ -193,6 +196,9 @@ def collect_inputs(request: ReportRequest) -> ReportInputs:
             inputs = _try_part(inputs, "crowd", judge)
         if has_board(p) and request.pairs:
             inputs = _try_part(inputs, "board", lambda: leaderboard(p))
+        if inputs.board is not None and request.vote_sources is not None:
+            board, sources = inputs.board, request.vote_sources
+            inputs = _try_part(inputs, "vote_parts", lambda: collect_vote_parts(board, p, sources))
         inputs = _add_weight_models(inputs)
     return replace(inputs, warnings=tuple(dict.fromkeys((*inputs.warnings, *messages))))
 

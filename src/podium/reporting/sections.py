@@ -42,8 +42,11 @@ def build_section(inputs: ReportInputs, name: str) -> Section:
 def build_sections(inputs: ReportInputs, tuning: Any = None) -> tuple[Section, ...]:
     """Build all non-empty sections."""
     first = ["methods", "leaderboard"] if inputs.has_judged_items else ["leaderboard", "methods"]
-    every = [
-        *(build_section(inputs, name) for name in first),
+    of_votes = () if inputs.vote_parts is None else inputs.vote_parts.list_sections()
+    every = [build_section(inputs, name) for name in first]
+    at = first.index("leaderboard") + 1
+    every[at:at] = of_votes
+    every += [
         Section("tuning", "Tuning results", tuning_blocks(tuning)),
         *(build_section(inputs, name) for name in PARTS if name not in first),
     ]
@@ -287,6 +290,7 @@ def _build_leaderboard(inputs: ReportInputs) -> list[Block]:
     return [
         Figure("leaderboard", board.chart(), caption),
         ReportTable(dataclasses.replace(board.grid(digits=0), title=STANDINGS), 60),
+        f"{board.looks[:1].upper()}{board.looks[1:]}.",
         advice,
     ]
 

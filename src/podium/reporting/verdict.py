@@ -115,7 +115,14 @@ def _describe_by_votes(inputs: ReportInputs) -> list[str]:
         sentence = f"{first.item} leads, but is statistically tied with {join_names(others, NAMED)}."
     else:
         sentence = f"{first.item} leads significantly over all others ({100 * board.settings.level:g} %)."
-    return [sentence] if stop and not others else [sentence, f"To determine the first place, {why}."]
+    advice = [] if stop and not others else [f"To determine the first place, {why}."]
+    parts = inputs.vote_parts
+    if parts is None:
+        return [sentence, *advice]
+    words = [parts.tampering.margin.conclusion]
+    if parts.tampering.rows and parts.tampering.trust is not None:
+        words.append(parts.tampering.trust.conclusion)
+    return [sentence, *advice, *(f"{line[:1].upper()}{line[1:]}." for line in words)]
 
 
 def _describe_without_labels(inputs: ReportInputs) -> list[str]:

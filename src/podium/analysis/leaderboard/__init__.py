@@ -16,6 +16,7 @@ from podium.analysis.leaderboard.contextual_board import (
 )
 from podium.analysis.leaderboard.interval_scheme import IntervalScheme
 from podium.analysis.leaderboard.judges import Agreement, compute_agreement
+from podium.analysis.leaderboard.leader_margin import LeaderMargin, PlaceMargin, measure_leader_margin
 from podium.analysis.leaderboard.result import (
     Leaderboard,
     LeaderboardSettings,
@@ -24,8 +25,17 @@ from podium.analysis.leaderboard.result import (
     leaderboard,
     leaderboards_by_query,
 )
+from podium.analysis.leaderboard.robust_board import RobustLeaderboard, robust_leaderboard
 from podium.analysis.leaderboard.slices import SliceBoards, SliceStanding
 from podium.analysis.leaderboard.tally import Tally
+from podium.analysis.leaderboard.vote_tampering import TamperingAssessment, assess_tampering
+from podium.analysis.leaderboard.vote_trust import SuspectVoter, VoteTrust, assess_trust
+from podium.analysis.leaderboard.voter_influence import (
+    PlaceChange,
+    VoterInfluence,
+    VoterInfluences,
+    measure_influence,
+)
 
 __all__ = [
     "Agreement",
@@ -34,21 +44,35 @@ __all__ = [
     "ContextualLeaderboard",
     "CovariateEffect",
     "IntervalScheme",
+    "LeaderMargin",
     "Leaderboard",
     "LeaderboardCheck",
     "LeaderboardSettings",
     "PairEvidence",
     "PairSequence",
+    "PlaceChange",
+    "PlaceMargin",
     "Proposal",
+    "RobustLeaderboard",
     "SliceBoards",
     "SliceStanding",
     "Standing",
+    "SuspectVoter",
     "Tally",
+    "TamperingAssessment",
+    "VoteTrust",
+    "VoterInfluence",
+    "VoterInfluences",
     "anytime_leaderboard",
+    "assess_tampering",
+    "assess_trust",
     "compute_agreement",
     "contextual_leaderboard",
     "leaderboard",
     "leaderboards_by_query",
     "load",
+    "measure_influence",
+    "measure_leader_margin",
+    "robust_leaderboard",
     "save",
 ]  # fmt: skip

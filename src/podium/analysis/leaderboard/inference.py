@@ -36,8 +36,10 @@ __all__ = [
     "Estimate",
     "bootstrap_scores",
     "center_covariance",
+    "compute_cluster_gradients",
     "compute_covariance",
     "compute_dispersion",
+    "compute_vote_slopes",
     "count_effective_clusters",
     "critical_value",
     "estimate_scores",
@@ -95,8 +97,7 @@ def compute_covariance(
             g = _build_gradients(e, *slopes, pair, pair)
             meat += g.multiply_columns(right=g.values * square[g.rows])
     else:
-        slopes = _compute_slopes(e, *clusters[2:], clusters.pair)
-        g = _build_gradients(e, *slopes, clusters.pair, _cluster_of_row(clusters))
+        g = compute_cluster_gradients(e, clusters)
         left = 1 - _compute_vote_shares(e, clusters).values
         # 0 if one cluster has all votes of an item: then its leverage cannot be corrected
         corrected = g.values / np.sqrt(np.where(left > 0, left, 1.0))
@@ -241,6 +242,18 @@ def find_tied_groups(order: I8, p: F8, level: float = 0.95) -> list[list[int]]:
 
 
 # -- gradients of the votes ------------------------------------------------------------------------------------
+
+
+def compute_cluster_gradients(e: Estimate, clusters: Clusters) -> SparseRows:
+    """Clusters x unknowns: what the votes of each cluster add to the gradient of the negative log likelihood."""
+    slopes = _compute_slopes(e, *clusters[2:], clusters.pair)
+    return _build_gradients(e, *slopes, clusters.pair, _cluster_of_row(clusters))
+
+
+def compute_vote_slopes(e: Estimate) -> tuple[F8, F8, F8]:
+    """By pair: derivative of the negative log likelihood of a vote for first, for second and for neither."""
+    first, second, neither = (slopes[0] for slopes in _outcome_slopes(e, np.arange(len(e.contests.first))))
+    return first, second, neither
 
 
 def count_effective_clusters(e: Estimate, clusters: Clusters) -> F8:

@@ -21,7 +21,7 @@ from podium.evaluate.significance import holm
 from podium.kernels import graphs
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.distributions import normal_cdf
-from podium.kernels.grouping import number_rows, sum_rows
+from podium.kernels.grouping import number_rows, sum_by_group, sum_rows
 from podium.kernels.sparse_rows import SparseRows, solve_positive
 
 __all__ = [
@@ -163,13 +163,15 @@ def estimate_bias_by_judge(tally: Tally, e: Estimate) -> list[PositionBias]:
     order = np.argsort(shown.judge, kind="stable")
     ends = np.searchsorted(shown.judge[order], np.arange(len(tally.experts) + 1))
     biases = []
-    for begin, end in itertools.pairwise(ends.tolist()):
-        own = shown.take_rows(order[begin:end])
-        votes = float(own.for_first.sum() + own.for_second.sum())
+    size = len(tally.experts)
+    firsts, seconds = (sum_by_group(shown.judge, c, size) for c in (shown.for_first, shown.for_second))
+    for judge, (begin, end) in enumerate(itertools.pairwise(ends.tolist())):
+        votes = float(firsts[judge] + seconds[judge])
         if votes < DECIDED:
-            share = float(own.for_first.sum() / votes) if votes else float("nan")
+            share = float(firsts[judge] / votes) if votes else float("nan")
             biases.append(PositionBias(votes, share, 0.0, float("inf")))
             continue
+        own = shown.take_rows(order[begin:end])
         items, at = np.unique(np.concatenate((own.first, own.second)), return_inverse=True)
         own = own._replace(first=at[: end - begin], second=at[end - begin :])
         biases.append(
