@@ -55,6 +55,8 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
     token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
     if path is not None and not token:
         raise ParameterError(f"{path} is empty; write a token to it, for example with `openssl rand -hex 32`")
+    if path is not None and os.name == "posix" and Path(path).stat().st_mode & 0o077:
+        click.echo(f"warning: other users of this machine can read {path}; run `chmod 600 {path}`", err=True)
     settings = ServerSettings(
         Path(given["folder"]) if given["folder"] else Path.home() / ".podium",
         given["host"],

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from msgspec.json import encode
+from starlette.requests import ClientDisconnect
 
 from podium.core.errors import InputError, capture_warnings
 from podium.studio.limits import TooLarge
@@ -22,6 +23,7 @@ Endpoint = Callable[[Message, Receive, Send], Awaitable[None]]
 SERVICE = "/v1/"
 WATCHED = frozenset({"/healthz", "/readyz", "/metrics"})  # exempt from the concurrency limit
 HEAD = 1 << 16  # maximum bytes of URL and headers
+ABORTED = 499  # status that is counted and logged when the client hung up before it sent its request
 COOKIE = "Path=/; HttpOnly; SameSite=Strict"
 
 
@@ -69,6 +71,8 @@ class RequestMiddleware:
             await out.send_error(413, no.problem, no.remedy or "")
         except InputError as no:
             await out.send_error(400, no.problem, no.remedy or "")
+        except ClientDisconnect:  # an aborted upload is no failure of the server, and nobody reads an answer
+            out.status = ABORTED
         except Exception as error:
             log_failure(_route_pattern(scope), error)
             await out.send_error(500, "internal server error", "see the server log")
