@@ -189,6 +189,14 @@ class Store(TokenStore):
         """All projects, newest first, without their files."""
         return [_build_project(row) for row in self._fetch_newest("projects")]
 
+    def rename_project(self, project: str, name: str) -> None:
+        """Give a project another name."""
+        if project == DEMO:
+            raise ParameterError("the embedded data cannot be renamed")
+        with self._write_transaction() as db:
+            self._fetch_by_id("projects", project, db)
+            db.execute("UPDATE projects SET name = ? WHERE id = ?", (name, project))
+
     def remove_project(self, project: str) -> None:
         """Remove a project with its jobs and models, and uploaded bytes that no other project uses."""
         if project == DEMO:
