@@ -20,7 +20,6 @@ from podium.studio.loading import ProjectData
 from podium.studio.store import Project
 from podium.studio.workspace import Workspace
 
-PATIENCE = 0.4  # seconds that a page waits for a computation before it shows progress
 METRICS = ("ndcg@10", "map", "mrr", "p@10", "recall@100", "err@10", "ndcg@5", "ndcg")
 
 
@@ -114,7 +113,8 @@ class ViewContext:
     def wait(self, coming: Future[Any]) -> Any:
         """The result of a computation; raises `StillComputing` if it exceeds the patience of this request."""
         try:
-            return coming.result(self.work.settings.limits.seconds if self.patient else PATIENCE)
+            settings = self.work.settings
+            return coming.result(settings.limits.seconds if self.patient else settings.patience)
         except TimeoutError:
             raise StillComputing from None
 
@@ -129,6 +129,7 @@ class ProjectView:
     within: str = ""  # the listed view from which this one is reached
     applies: Callable[[ProjectData], bool] = lambda _: True  # to which data; it is listed only for them
     page: bool = True  # False: plain values only
+    quick: bool = False  # computed by the server itself, in a few milliseconds, not by a process of its own
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.build)
