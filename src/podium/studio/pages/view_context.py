@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from podium.core import registry
-from podium.core.errors import ParameterError
+from podium.core.errors import ParameterError, PodiumError
 from podium.core.registry import Registry
 from podium.data.ids import Id, Ids
 from podium.methods.base import Aggregator
@@ -53,6 +53,7 @@ class ViewContext:
     data: ProjectData
     parameters: Sequence[tuple[str, str]]
     patient: bool = True  # wait up to the request timeout
+    problem: PodiumError | None = None  # why the files cannot be read; `data` is then empty
 
     # -- state in the URL --------------------------------------------------------------------------------------
 
