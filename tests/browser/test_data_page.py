@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from test_studio import settled
+from browsing import settled
 
 DATA = Path(os.environ.get("PODIUM_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 # the files of a set, the remedies to click, and what must then be said of the data

@@ -33,6 +33,7 @@ from podium.studio.workspace import Workspace
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}
 ALONE = {"content-security-policy": "sandbox"}  # a figure opened directly must not act as a page
+ANSWERED = ("Results", "Explain", "Improve")  # goals whose pages show the answer
 RECENT = 8  # projects in the switcher
 CONTEXT = "podium.view_context"  # of the request, in its scope
 
@@ -55,6 +56,7 @@ def _respond_page(request: Request, template: str, status: int = 200, **values: 
     blank: dict[str, Any] = {
         "project": None,
         "texts": {},
+        "answer": None,
         "goals": [],
         "menu": {},
         "view": "",
@@ -69,6 +71,12 @@ def _respond_page(request: Request, template: str, status: int = 200, **values: 
         name = views.get(name).within or name
         goals = list_goals(c.data if c.problem is None else None, name)
         menu = {n: title for goal in goals for n, title in goal.views.items()}
+        if (
+            c.problem is None
+            and any(g.is_current and g.goal in ANSWERED for g in goals)
+            and name != "overview"
+        ):
+            blank["answer"] = c.peek_answer()
         blank |= {"project": c.project, "texts": c.data.texts, "goals": goals, "menu": menu, "view": name}
     text = render.render_page(template, csrf=security.csrf_token(request), **(blank | values))
     return HTMLResponse(text, status, headers=FRESH)
@@ -272,7 +280,7 @@ def respond_home(request: Request, status: int = 200, **more: Any) -> Response:
     settings, known = request.app.state.settings, request.app.state.store.projects()
     more |= {"roots": projects.list_roots(settings), "most": settings.limits.upload_bytes >> 20}
     return _respond_page(
-        request, "home.html", status, title="Studio", projects=known, fields=_list_fields(), **more
+        request, "home.html", status, title="Open data", projects=known, fields=_list_fields(), **more
     )
 
 
