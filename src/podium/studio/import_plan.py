@@ -232,7 +232,7 @@ def _suggest_plan(name: str, content: bytes) -> FilePlan:
     except PodiumError as error:
         # an error with a choice needs an answer, not another reading
         asked = [part for part in getattr(error, "remedies", ()) if isinstance(part, Option)]
-        if guess.format and any(part.name in CHOICES and part.values for part in asked):
+        if guess.format and any(part.name in CHOICES and set(part.values) - {"..."} for part in asked):
             return guess
         table = load_table(source)
         if table is None or not table.rows:
