@@ -267,7 +267,9 @@ def _parse_literal(node: ast.expr) -> Any:
         # true and false as people type them in a shell; any other bare word is a string
         return {"true": True, "false": False}.get(node.id.lower(), node.id)
     if isinstance(node, ast.Call) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
-        return ast.unparse(node)  # a metric with values, such as rbp(p=0.8), or several names, such as rrf + svd
+        return ast.unparse(
+            node
+        )  # a metric with values, such as rbp(p=0.8), or several names, such as rrf + svd
     return ast.literal_eval(node)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -95,7 +96,8 @@ class Workspace:
 
     def data(self, project: Project) -> Future[Any]:
         """A future of a project's data; re-read when a server file has changed."""
-        key = (project.id, *((f.digest, _read_file_stamp(f.path)) for f in project.files))
+        options = json.dumps(project.options, sort_keys=True)  # how the files are read
+        key = (project.id, options, *((f.digest, _read_file_stamp(f.path)) for f in project.files))
         return self._data.get(
             key, lambda: load_project(self.store, project, self.settings.roots), self._readers
         )

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from fastapi import APIRouter, FastAPI
 
 from podium.studio.job_worker import supervise_worker
-from podium.studio.pages import form_routes, page_routes
+from podium.studio.pages import apply_views, data_routes, form_routes, page_routes
 from podium.studio.pages.page_routes import respond_error
 from podium.studio.pages.view_context import StillComputing
 from podium.studio.workspace import Workspace
@@ -25,7 +25,10 @@ def install_pages(app: FastAPI) -> None:
     router = APIRouter(lifespan=_lifespan)
     router.include_router(page_routes.router)
     router.include_router(form_routes.router)
+    router.include_router(data_routes.router)
+    router.include_router(apply_views.router)
     app.include_router(router)
+    app.add_exception_handler(page_routes.UnreadableProject, page_routes.redirect_to_data)  # type: ignore[arg-type]
     app.add_exception_handler(StillComputing, page_routes.respond_waiting)  # type: ignore[arg-type]
 
 

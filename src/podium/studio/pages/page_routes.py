@@ -13,14 +13,19 @@ from markupsafe import Markup
 
 from podium.core import registry, tables
 from podium.core.errors import PodiumError
+from podium.data.preferences import Preferences
 from podium.evaluate import charts
-from podium.reporting.blocks import Figure, render_block
+from podium.reporting.blocks import Figure, ReportTable, render_block
 from podium.studio import security
 from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
+from podium.studio.loading import ProjectData
 from podium.studio.pages import projects, render
+from podium.studio.pages.data_tables import build_table_page
+from podium.studio.pages.navigation import choose_first_view, list_goals
 from podium.studio.pages.overview import describe_data
+from podium.studio.pages.toasts import find_toast
 from podium.studio.pages.view_context import StillComputing, View, ViewContext, views
 from podium.studio.problems import PROBLEM, problem_document
 from podium.studio.workspace import Workspace
@@ -28,7 +33,18 @@ from podium.studio.workspace import Workspace
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}
 ALONE = {"content-security-policy": "sandbox"}  # a figure opened directly must not act as a page
+ANSWERED = ("Results", "Explain", "Improve")  # goals whose pages show the answer
+RECENT = 8  # projects in the switcher
 CONTEXT = "podium.view_context"  # of the request, in its scope
+
+
+class UnreadableProject(Exception):
+    """The files of a project cannot be read as they are; the Data page says why."""
+
+    def __init__(self, project: str, reason: PodiumError) -> None:
+        super().__init__(str(reason))
+        self.project, self.reason = project, reason
+
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -37,13 +53,31 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
 def _respond_page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    blank: dict[str, Any] = {"project": None, "menu": {}, "view": "", "exports": {}, "refresh": 0}
+    blank: dict[str, Any] = {
+        "project": None,
+        "texts": {},
+        "answer": None,
+        "goals": [],
+        "menu": {},
+        "view": "",
+        "exports": {},
+        "refresh": 0,
+    }
+    blank["recent"] = request.app.state.store.projects()[:RECENT]
+    blank["toast"] = find_toast(request.query_params)
     c: ViewContext | None = request.scope.get(CONTEXT)
     if c is not None:
-        shown = {n: v for n, v in views.all().items() if v.title and v.applies(c.data)}
-        menu = {n: shown[n].title for n in sorted(shown, key=lambda n: (shown[n].order, n))}
         name = request.path_params["view"].partition(".")[0]
-        blank |= {"project": c.project, "menu": menu, "view": views.get(name).within or name}
+        name = views.get(name).within or name
+        goals = list_goals(c.data if c.problem is None else None, name)
+        menu = {n: title for goal in goals for n, title in goal.views.items()}
+        if (
+            c.problem is None
+            and any(g.is_current and g.goal in ANSWERED for g in goals)
+            and name != "overview"
+        ):
+            blank["answer"] = c.peek_answer()
+        blank |= {"project": c.project, "texts": c.data.texts, "goals": goals, "menu": menu, "view": name}
     text = render.render_page(template, csrf=security.csrf_token(request), **(blank | values))
     return HTMLResponse(text, status, headers=FRESH)
 
@@ -62,6 +96,13 @@ def respond_error(request: Request, error: PodiumError) -> Response:
     if path.endswith((".csv", ".svg")):
         return Response(f"{words}\n", status, media_type="text/plain")
     return _respond_page(request, "error.html", status, title="Error", error=words)
+
+
+def redirect_to_data(request: Request, error: UnreadableProject) -> Response:
+    """Lead a reader to the page where unreadable files are repaired; programs get the error."""
+    if request.url.path.endswith((".json", ".csv", ".svg", ".rows")):
+        return respond_error(request, error.reason)
+    return RedirectResponse(f"/p/{error.project}/data", 303)
 
 
 def respond_waiting(request: Request, wait: StillComputing) -> Response:
@@ -91,20 +132,40 @@ def _build_context(request: Request, project: str, *, patient: bool) -> ViewCont
     room: Workspace = request.app.state.workspace
     project_record = room.store.project(project)
     parameters = [(k, v) for k, v in request.query_params.multi_items() if len(k) < 2_000 and len(v) < 20_000]
+    problem = None
     try:
         data = room.data(project_record).result(
             room.settings.limits.seconds if patient else room.settings.patience
         )
     except TimeoutError:
         raise StillComputing(project_record) from None
-    c = request.scope[CONTEXT] = ViewContext(room, project_record, data, parameters, patient)
+    except PodiumError as error:
+        name = request.path_params.get("view", "").partition(".")[0]
+        if name not in views or views.get(name).needs_data:
+            raise UnreadableProject(project_record.id, error) from error
+        problem, data = error, ProjectData(Preferences.from_rows([], [], [], rank=[]))
+    c = request.scope[CONTEXT] = ViewContext(room, project_record, data, parameters, patient, problem)
     return c
 
 
+def find_first_view(room: Workspace, project: str) -> str:
+    """The view with which a project opens; the overview while its data are still being read."""
+    try:
+        return choose_first_view(room.data(room.store.project(project)).result(room.settings.patience))
+    except TimeoutError:
+        return "overview"
+    except RecordNotFound:
+        raise
+    except PodiumError:
+        return "data"
+
+
 @router.get("/p/{project}")
-def redirect_to_overview(project: str) -> Response:
-    """Redirect a project to its overview."""
-    return RedirectResponse(f"/p/{quote(project, safe='')}/overview", 303)
+def redirect_to_first_view(request: Request, project: str) -> Response:
+    """Redirect a project to the view that suits its data."""
+    name = find_first_view(request.app.state.workspace, project)
+    state = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"/p/{quote(project, safe='')}/{name}{state}", 303)
 
 
 @router.get("/p/{project}/models/{model}.podium")
@@ -137,30 +198,62 @@ def show_view(request: Request, project: str, view: str) -> Response:
         content.template,
         title=content.title,
         exports={k: f"{base}.{k}{state}" for k in ("json", "csv")},
-        blocks=[Markup(render_block(b, pictures=pictures, links=content.links)) for b in content.blocks],
+        blocks=[
+            render.render_table(build_table_page(b.grid, f"t{n}", c.parameters, content.links), c.data.texts)
+            if isinstance(b, ReportTable)
+            else Markup(render_block(b, pictures=pictures))
+            for n, b in enumerate(content.blocks)
+        ],
         **content.more,
     )
 
 
 @router.get("/p/{project}/{view}/{figure}.svg")
-def show_picture(request: Request, project: str, view: str, figure: str, plot: int = 0) -> Response:
-    """A figure of a view, or with `plot=1` its chart specification."""
+def show_picture(
+    request: Request,
+    project: str,
+    view: str,
+    figure: str,
+    plot: int = 0,
+    theme: str = "light",
+    width: int = 0,
+) -> Response:
+    """A figure of a view in a theme and width, or with `plot=1` its chart specification."""
     build = views.all().get(view)
     if build is None:
         raise RecordNotFound("page not found")
     c = _build_context(request, project, patient=True)
-    state = tuple((k, v) for k, v in c.parameters if k != "plot")
-    key = ("figure", c.data.fingerprint, project, view, figure, plot, state, len(c.models()))
-    text = c.work.picture(key, lambda: _draw_figure(build(c), figure, plot))
+    state = tuple((k, v) for k, v in c.parameters if k not in ("plot", "theme", "width"))
+    look = ("dark" if theme == "dark" else "light", render.PHONE if 0 < width <= 500 else render.WIDE)
+    key = ("figure", c.data.fingerprint, project, view, figure, plot, look, state, len(c.models()))
+    text = c.work.picture(key, lambda: _draw_figure(build(c), figure, plot, *look))
     return Response(text, media_type="application/json" if plot else "image/svg+xml", headers=FRESH | ALONE)
 
 
-def _draw_figure(content: View, name: str, plot: int) -> str:
+def _draw_figure(content: View, name: str, plot: int, theme: str, width: int) -> str:
     for block in content.blocks:
         if isinstance(block, Figure) and block.name == name:
             chart = block.chart() if isinstance(block.chart, functools.partial) else block.chart
+            chart = render.style_chart(chart, theme, width)
             return json.dumps(charts.to_vega_lite(chart)) if plot else render.render_svg(chart)
     raise RecordNotFound("no such figure on this page")
+
+
+@router.get("/p/{project}/{view}/{table}.rows")
+def list_table_rows(request: Request, project: str, view: str, table: str) -> Response:
+    """All rows of a table that match its search, in its order, for a page that scrolls through them."""
+    build = views.all().get(view)
+    number = table.removeprefix("t")
+    if build is None or not number.isdecimal() or len(number) > 3:
+        raise RecordNotFound("page not found")
+    c = _build_context(request, project, patient=True)
+    content = build(c)
+    block = content.blocks[int(number)] if int(number) < len(content.blocks) else None
+    if not isinstance(block, ReportTable):
+        raise RecordNotFound("no such table on this page")
+    whole = build_table_page(block.grid, table, c.parameters, content.links, whole=True)
+    document = {"rows": whole.rows, "links": whole.links, "sides": [col.side for col in whole.columns]}
+    return Response(tables.format_json(document), media_type="application/json", headers=FRESH)
 
 
 @router.get("/static/{name}")
@@ -193,7 +286,7 @@ def respond_home(request: Request, status: int = 200, **more: Any) -> Response:
     settings, known = request.app.state.settings, request.app.state.store.projects()
     more |= {"roots": projects.list_roots(settings), "most": settings.limits.upload_bytes >> 20}
     return _respond_page(
-        request, "home.html", status, title="Studio", projects=known, fields=_list_fields(), **more
+        request, "home.html", status, title="Open data", projects=known, fields=_list_fields(), **more
     )
 
 

@@ -10,16 +10,19 @@ from typing import Any
 from urllib.parse import urlencode
 
 from podium.core import registry
-from podium.core.errors import ParameterError
+from podium.core.errors import ParameterError, PodiumError
 from podium.core.registry import Registry
 from podium.data.ids import Id, Ids
 from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block
 from podium.reporting.inputs import ReportInputs
+from podium.studio.answer_card import AnswerCard, build_answer_card
 from podium.studio.loading import ProjectData
 from podium.studio.store import Project
 from podium.studio.workspace import Workspace
 
+# what a reader wants to do; the navigation groups the views by it, in this order
+GOALS = ("Data", "Results", "Explain", "Improve", "Collect", "Share")
 METRICS = ("ndcg@10", "map", "mrr", "p@10", "recall@100", "err@10", "ndcg@5", "ndcg")
 
 
@@ -50,6 +53,7 @@ class ViewContext:
     data: ProjectData
     parameters: Sequence[tuple[str, str]]
     patient: bool = True  # wait up to the request timeout
+    problem: PodiumError | None = None  # why the files cannot be read; `data` is then empty
 
     # -- state in the URL --------------------------------------------------------------------------------------
 
@@ -110,6 +114,24 @@ class ViewContext:
         inputs: ReportInputs = self.wait(self.work.collect_inputs(self.data, methods, metrics))
         return inputs
 
+    def find_answer(self) -> AnswerCard:
+        """The answer of the project; raises `StillComputing` on a page that should not wait."""
+        inputs, jobs = self.collect_inputs(), self.work.store.jobs(self.project.id)
+        done = tuple(job.id for job in jobs if job.state == "done")
+        key = (self.data.fingerprint, "answer", self.project.id, done)
+        answer: AnswerCard = self.wait(self.work.result(key, lambda: build_answer_card(inputs, jobs)))
+        return answer
+
+    def peek_answer(self) -> AnswerCard | None:
+        """The answer, if its inputs are computed already; nothing is awaited."""
+        coming = self.work.collect_inputs(self.data)
+        if not coming.done() or coming.exception() is not None:
+            return None
+        try:
+            return self.find_answer()
+        except (StillComputing, PodiumError):
+            return None
+
     def wait(self, coming: Future[Any]) -> Any:
         """The result of a computation; raises `StillComputing` if it exceeds the patience of this request."""
         try:
@@ -130,8 +152,13 @@ class ProjectView:
     applies: Callable[[ProjectData], bool] = lambda _: True  # to which data; it is listed only for them
     page: bool = True  # False: plain values only
     quick: bool = False  # computed by the server itself, in a few milliseconds, not by a process of its own
+    goal: str = "Results"  # one of `GOALS`
+    first_for: str = ""  # the kind of data (see `ProjectData.kinds`) that opens with this view
+    needs_data: bool = True  # False: shown even where the files of the project cannot be read
 
     def __post_init__(self) -> None:
+        if self.goal not in GOALS:
+            raise ParameterError(f"a view serves {self.goal!r}; accepted: {', '.join(GOALS)}")
         functools.update_wrapper(self, self.build)
 
     def __call__(self, context: ViewContext) -> View:
