@@ -29,6 +29,7 @@ SHORTEST = 24  # minimum characters of a token
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})  # methods that change nothing
 ELSEWHERE = frozenset({b"cross-site", b"same-site"})  # refused Sec-Fetch-Site values
 OPEN = frozenset({"/healthz", "/readyz", "/login", "/docs/style.css"})  # routes without authentication
+INVITED = ("/vote/", "/static/")  # routes of invited judges, which check the signature of their link
 SESSION, FORMS = "podium_session", "podium_forms"  # cookies
 
 
@@ -102,7 +103,7 @@ class Guard:
             foreign = site not in (b"none", b"same-origin") or not own
         if foreign:
             raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
-        if self._settings.token_hash is None or path in OPEN:
+        if self._settings.token_hash is None or path in OPEN or path.startswith(INVITED):
             return
         kind, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if kind.lower() == "bearer" and self.is_valid_token(given.strip()):

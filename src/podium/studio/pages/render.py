@@ -48,7 +48,7 @@ def load_asset(name: str) -> tuple[bytes, str] | None:
     if name == "style.css":
         report = importlib.resources.files("podium.reporting").joinpath("style.css").read_text("utf-8")
         return "\n".join([tables.STYLE, report, read_static("studio.css")]).encode(), KINDS[".css"]
-    if name in ("studio.js", "icon.svg"):
+    if name in ("studio.js", "icon.svg", "collect.js", "collect.css", "explain.js"):
         return read_static(name).encode(), KINDS[name[name.rindex(".") :]]
     if name == "plots.js":
         return charts.browser_code().encode(), KINDS[".js"]
