@@ -84,7 +84,15 @@ def render_block(
     caption, spec = escape_html(block.caption), ""
     if pictures:
         where = escape_html(pictures.format(block.name))
-        holder = f'<div class="picture" tabindex="0"><img src="{where}" alt="{caption}"></div>'
+        dark, phone = "(prefers-color-scheme: dark)", "(max-width: 40rem)"
+        sources = (
+            (f"{phone} and {dark}", "theme=dark&amp;width=340"),
+            (phone, "width=340"),
+            (dark, "theme=dark"),
+        )
+        other = "".join(f'<source media="{m}" srcset="{where}&amp;{more}">' for m, more in sources)
+        drawn = f'<picture>{other}<img src="{where}" alt="{caption}"></picture>'
+        holder = f'<div class="picture" tabindex="0" role="region" aria-label="Chart">{drawn}</div>'
         live = (
             f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
         )

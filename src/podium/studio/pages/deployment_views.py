@@ -11,7 +11,9 @@ from podium.studio.pages.view_context import View, ViewContext, register_view
 HEAD = ("expert", "name in the engine", "weight", "requests")
 
 
-@register_view("deploy", "Deploy", 95, applies=lambda data: bool(data.preferences.lists.rows))
+@register_view(
+    "deploy", "Deploy", 120, applies=lambda data: bool(data.preferences.lists.rows), goal="Improve"
+)
 def build_deploy_view(c: ViewContext) -> View:
     """The configuration for one engine, its nearest form where it has no exact one, checked on the lists."""
     spec, _ = c.method()

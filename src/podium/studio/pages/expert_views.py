@@ -17,7 +17,7 @@ from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext, register_view
 
 
-@register_view("experts", "Experts", 70)
+@register_view("experts", "Experts", 70, goal="Explain")
 def build_experts_view(c: ViewContext) -> View:
     """Agreement of experts, leave-one-out effects, and their weights in fitted models."""
     inputs = c.collect_inputs()
@@ -49,7 +49,13 @@ def build_experts_view(c: ViewContext) -> View:
     return View("Experts", document, head, rows, blocks, "experts.html", more)
 
 
-@register_view("leaderboard", "Leaderboard", 80, applies=lambda data: "leaderboard" in data.kinds)
+@register_view(
+    "leaderboard",
+    "Leaderboard",
+    15,
+    applies=lambda data: "leaderboard" in data.kinds,
+    first_for="leaderboard",
+)
 def build_leaderboard_view(c: ViewContext) -> View:
     """Standings with intervals, and what to compare next."""
     board = c.collect_inputs().board
@@ -76,7 +82,10 @@ def build_leaderboard_view(c: ViewContext) -> View:
     return View("Leaderboard", document, head, rows, blocks, "leaderboard.html", more)
 
 
-@register_view("annotators", "Annotators", 90, applies=lambda data: "annotators" in data.kinds)
+@register_view(
+    "annotators", "Annotators", 90,
+    applies=lambda data: "annotators" in data.kinds, goal="Collect", first_for="annotators",
+)  # fmt: skip
 def build_annotators_view(c: ViewContext) -> View:
     """The quality of every annotator, with reasons."""
     inputs = c.collect_inputs()

@@ -92,7 +92,7 @@ def build_rank_view(c: ViewContext) -> View:
     return View("Ranking", document, HEAD, rows)
 
 
-@register_view("why", "Why", 60)
+@register_view("why", "Why", 60, goal="Explain")
 def build_why_view(c: ViewContext) -> View:
     """Contributions per expert, what would swap two items, and sliders for the weights."""
     spec, method, q, factors, places, _ = _rank_with_factors(c)

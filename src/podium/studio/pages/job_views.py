@@ -13,7 +13,7 @@ from podium.studio.pages.view_context import METRICS, View, ViewContext, registe
 HEAD = ("job", "kind", "state", "share", "words", "settings", "tries", "model")
 
 
-@register_view("jobs", "Jobs", 100)
+@register_view("jobs", "Jobs", 100, goal="Improve")
 def build_jobs_view(c: ViewContext) -> View:
     """All jobs and models of a project, and forms for new ones."""
     store = c.work.store

@@ -14,20 +14,24 @@ from markupsafe import Markup
 from podium.core import registry, tables
 from podium.core.errors import PodiumError
 from podium.evaluate import charts
-from podium.reporting.blocks import Figure, render_block
+from podium.reporting.blocks import Figure, ReportTable, render_block
 from podium.studio import security
 from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
 from podium.studio.middleware import error_document
 from podium.studio.pages import projects, render
+from podium.studio.pages.data_tables import build_table_page
+from podium.studio.pages.navigation import choose_first_view, list_goals
 from podium.studio.pages.overview import describe_data
+from podium.studio.pages.toasts import find_toast
 from podium.studio.pages.view_context import PATIENCE, StillComputing, View, ViewContext, views
 from podium.studio.workspace import Workspace
 
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}
 ALONE = {"content-security-policy": "sandbox"}  # a figure opened directly must not act as a page
+RECENT = 8  # projects in the switcher
 CONTEXT = "podium.view_context"  # of the request, in its scope
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -37,13 +41,23 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
 def _respond_page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    blank: dict[str, Any] = {"project": None, "menu": {}, "view": "", "exports": {}, "refresh": 0}
+    blank: dict[str, Any] = {
+        "project": None,
+        "goals": [],
+        "menu": {},
+        "view": "",
+        "exports": {},
+        "refresh": 0,
+    }
+    blank["recent"] = request.app.state.store.projects()[:RECENT]
+    blank["toast"] = find_toast(request.query_params)
     c: ViewContext | None = request.scope.get(CONTEXT)
     if c is not None:
-        shown = {n: v for n, v in views.all().items() if v.title and v.applies(c.data)}
-        menu = {n: shown[n].title for n in sorted(shown, key=lambda n: (shown[n].order, n))}
         name = request.path_params["view"].partition(".")[0]
-        blank |= {"project": c.project, "menu": menu, "view": views.get(name).within or name}
+        name = views.get(name).within or name
+        goals = list_goals(c.data, name)
+        menu = {n: title for goal in goals for n, title in goal.views.items()}
+        blank |= {"project": c.project, "goals": goals, "menu": menu, "view": name}
     text = render.render_page(template, csrf=security.csrf_token(request), **(blank | values))
     return HTMLResponse(text, status, headers=FRESH)
 
@@ -96,9 +110,16 @@ def _build_context(request: Request, project: str, *, patient: bool) -> ViewCont
 
 
 @router.get("/p/{project}")
-def redirect_to_overview(project: str) -> Response:
-    """Redirect a project to its overview."""
-    return RedirectResponse(f"/p/{quote(project, safe='')}/overview", 303)
+def redirect_to_first_view(request: Request, project: str) -> Response:
+    """Redirect a project to the view that suits its data."""
+    try:
+        name = choose_first_view(_build_context(request, project, patient=False).data)
+    except StillComputing:
+        name = "overview"
+    finally:
+        request.scope.pop(CONTEXT, None)  # this address has no view
+    state = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"/p/{quote(project, safe='')}/{name}{state}", 303)
 
 
 @router.get("/p/{project}/models/{model}.podium")
@@ -131,30 +152,62 @@ def show_view(request: Request, project: str, view: str) -> Response:
         content.template,
         title=content.title,
         exports={k: f"{base}.{k}{state}" for k in ("json", "csv")},
-        blocks=[Markup(render_block(b, pictures=pictures, links=content.links)) for b in content.blocks],
+        blocks=[
+            render.render_table(build_table_page(b.grid, f"t{n}", c.parameters, content.links))
+            if isinstance(b, ReportTable)
+            else Markup(render_block(b, pictures=pictures))
+            for n, b in enumerate(content.blocks)
+        ],
         **content.more,
     )
 
 
 @router.get("/p/{project}/{view}/{figure}.svg")
-def show_picture(request: Request, project: str, view: str, figure: str, plot: int = 0) -> Response:
-    """A figure of a view, or with `plot=1` its chart specification."""
+def show_picture(
+    request: Request,
+    project: str,
+    view: str,
+    figure: str,
+    plot: int = 0,
+    theme: str = "light",
+    width: int = 0,
+) -> Response:
+    """A figure of a view in a theme and width, or with `plot=1` its chart specification."""
     build = views.all().get(view)
     if build is None:
         raise RecordNotFound("page not found")
     c = _build_context(request, project, patient=True)
-    state = tuple((k, v) for k, v in c.parameters if k != "plot")
-    key = ("figure", c.data.fingerprint, project, view, figure, plot, state, len(c.models()))
-    text = c.work.picture(key, lambda: _draw_figure(build(c), figure, plot))
+    state = tuple((k, v) for k, v in c.parameters if k not in ("plot", "theme", "width"))
+    look = ("dark" if theme == "dark" else "light", render.PHONE if 0 < width <= 500 else render.WIDE)
+    key = ("figure", c.data.fingerprint, project, view, figure, plot, look, state, len(c.models()))
+    text = c.work.picture(key, lambda: _draw_figure(build(c), figure, plot, *look))
     return Response(text, media_type="application/json" if plot else "image/svg+xml", headers=FRESH | ALONE)
 
 
-def _draw_figure(content: View, name: str, plot: int) -> str:
+def _draw_figure(content: View, name: str, plot: int, theme: str, width: int) -> str:
     for block in content.blocks:
         if isinstance(block, Figure) and block.name == name:
             chart = block.chart() if isinstance(block.chart, functools.partial) else block.chart
+            chart = render.style_chart(chart, theme, width)
             return json.dumps(charts.to_vega_lite(chart)) if plot else render.render_svg(chart)
     raise RecordNotFound("no such figure on this page")
+
+
+@router.get("/p/{project}/{view}/{table}.rows")
+def list_table_rows(request: Request, project: str, view: str, table: str) -> Response:
+    """All rows of a table that match its search, in its order, for a page that scrolls through them."""
+    build = views.all().get(view)
+    number = table.removeprefix("t")
+    if build is None or not number.isdecimal() or len(number) > 3:
+        raise RecordNotFound("page not found")
+    c = _build_context(request, project, patient=True)
+    content = build(c)
+    block = content.blocks[int(number)] if int(number) < len(content.blocks) else None
+    if not isinstance(block, ReportTable):
+        raise RecordNotFound("no such table on this page")
+    whole = build_table_page(block.grid, table, c.parameters, content.links, whole=True)
+    document = {"rows": whole.rows, "links": whole.links, "sides": [col.side for col in whole.columns]}
+    return Response(tables.format_json(document), media_type="application/json", headers=FRESH)
 
 
 @router.get("/static/{name}")

@@ -24,7 +24,7 @@ PAGE = 100  # queries on a page
 COLUMNS = 4  # methods in the heatmap
 
 
-@register_view("queries", "Queries", 50)
+@register_view("queries", "Queries", 50, goal="Explain")
 def build_queries_view(c: ViewContext) -> View:
     """All queries with their statistics, in the requested order."""
     p = c.data.preferences

@@ -15,8 +15,13 @@ from podium.core import tables
 from podium.core.version import __version__
 from podium.evaluate import charts
 from podium.reporting.blocks import render_checks
+from podium.studio.pages.data_tables import TablePage
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
+WIDE, NARROW, BESIDE = 1040, 200, 150  # pixels: a card, the least width of a plot, what lies beside it
+PHONE = 340  # pixels of a card on a phone
+# colors of categories on a dark page: the palette of the light one, lighter
+DARK = ["#6fb7ff", "#ff9a5c", "#4fd1a5", "#e6a3cb", "#f5c451", "#9bd4f5", "#e8edf3", "#a0a8b2"]
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -42,17 +47,66 @@ def render_svg(chart: Any) -> str:
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
 
+def style_chart(chart: Any, theme: str, width: int) -> Any:
+    """A chart in the colors of a theme, as wide as its place where its width is free (not a number of steps)."""
+    text, line, grid = (
+        ("#566070", "#8a94a3", "#e6e9ed") if theme == "light" else ("#9ea9b7", "#68737f", "#262d37")
+    )
+    styled = chart.copy()
+    shades = {
+        "labelColor": text,
+        "titleColor": text,
+        "domainColor": line,
+        "tickColor": line,
+        "gridColor": grid,
+    }
+    colors: dict[str, dict[str, Any]] = {
+        "axis": shades,
+        "legend": {"labelColor": text, "titleColor": text, "labelLimit": 220},
+        "header": {"labelColor": text, "titleColor": text},
+        "title": {"color": "#151a21" if theme == "light" else "#e8edf3", "anchor": "start", "fontSize": 13},
+        "view": {"stroke": None},
+    }
+    if theme == "dark":
+        colors["range"] = {"category": DARK}
+        colors["text"] = {"color": "#e8edf3"}
+        colors["rule"] = {"color": "#9ea9b7"}
+    config = styled.to_dict(validate=False).get("config", {})
+    merged = {name: config.get(name, {}) | values for name, values in colors.items()}
+    styled = styled.properties(background="transparent")
+    styled.config = config | merged
+    return _fit_width(styled, width)
+
+
+def _fit_width(chart: Any, width: int) -> Any:
+    """Set the widths of a chart, or of the charts that it places above each other."""
+    parts = getattr(chart, "vconcat", None)
+    if isinstance(parts, list):
+        chart.vconcat = [_fit_width(part, width) for part in parts]
+        return chart
+    if isinstance(getattr(chart, "width", None), int | float) and chart.width >= NARROW:
+        # the labels of the axis and the legend lie beside the plot
+        chart.width = max(width - BESIDE, NARROW)
+    return chart
+
+
 @functools.cache
 def load_asset(name: str) -> tuple[bytes, str] | None:
-    """A static file and its content type; the style sheet extends that of reports."""
+    """A static file and its content type; the style sheet joins those of the folder, the tokens first."""
     if name == "style.css":
-        report = importlib.resources.files("podium.reporting").joinpath("style.css").read_text("utf-8")
-        return "\n".join([tables.STYLE, report, read_static("studio.css")]).encode(), KINDS[".css"]
-    if name in ("studio.js", "icon.svg", "collect.js", "collect.css", "explain.js"):
-        return read_static(name).encode(), KINDS[name[name.rindex(".") :]]
+        own = sorted(list_static() - {"docs.css", "studio.css"})
+        sheets = ["studio.css", *(n for n in own if n.endswith(".css"))]
+        return "\n".join(map(read_static, sheets)).encode(), KINDS[".css"]
     if name == "plots.js":
         return charts.browser_code().encode(), KINDS[".js"]
-    return None
+    kind = KINDS.get(name[name.rfind(".") :])
+    return None if kind is None or name not in list_static() else (read_static(name).encode(), kind)
+
+
+@functools.cache
+def list_static() -> frozenset[str]:
+    """The names of the files in the folder `static`."""
+    return frozenset(f.name for f in importlib.resources.files(__package__).joinpath("static").iterdir())
 
 
 def read_static(name: str) -> str:
@@ -86,7 +140,13 @@ def _load_templates() -> jinja2.Environment:
         "checks": lambda rows: Markup(render_checks(rows)),
     }
     environment.globals["version"] = __version__
+    environment.globals["table"] = render_table
     return environment
+
+
+def render_table(page: TablePage) -> Markup:
+    """The rows of a table with its controls."""
+    return Markup(_load_templates().get_template("table.html").render(page=page))
 
 
 def render_page(template: str, **values: Any) -> str:

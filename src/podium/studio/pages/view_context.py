@@ -21,6 +21,8 @@ from podium.studio.store import Project
 from podium.studio.workspace import Workspace
 
 PATIENCE = 0.4  # seconds that a page waits for a computation before it shows progress
+# what a reader wants to do; the navigation groups the views by it, in this order
+GOALS = ("Data", "Results", "Explain", "Improve", "Collect", "Share")
 METRICS = ("ndcg@10", "map", "mrr", "p@10", "recall@100", "err@10", "ndcg@5", "ndcg")
 
 
@@ -129,8 +131,13 @@ class ProjectView:
     within: str = ""  # the listed view from which this one is reached
     applies: Callable[[ProjectData], bool] = lambda _: True  # to which data; it is listed only for them
     page: bool = True  # False: plain values only
+    goal: str = "Results"  # one of `GOALS`
+    first_for: str = ""  # the kind of data (see `ProjectData.kinds`) that opens with this view
+    needs_data: bool = True  # False: shown even where the files of the project cannot be read
 
     def __post_init__(self) -> None:
+        if self.goal not in GOALS:
+            raise ParameterError(f"a view serves {self.goal!r}; accepted: {', '.join(GOALS)}")
         functools.update_wrapper(self, self.build)
 
     def __call__(self, context: ViewContext) -> View:

@@ -110,12 +110,16 @@ async function pollJobs() {
 if (table) setTimeout(pollJobs, 700);
 
 // -- charts ----------------------------------------------------------------------------------------------------
+const darkPage = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (document.documentElement.dataset.theme || (darkPage.matches ? "dark" : "light")) === "dark";
+
 for (const button of document.querySelectorAll("button[data-plot]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     button.disabled = true;
-    const [, answer] = await Promise.all([import("/static/plots.js"), fetch(button.dataset.plot)]);
     const holder = button.closest("figure").querySelector(".picture");
+    const look = `&theme=${isDark() ? "dark" : "light"}&width=${holder.clientWidth}`;
+    const [, answer] = await Promise.all([import("/static/plots.js"), fetch(button.dataset.plot + look)]);
     const chart = document.createElement("div");
     await window.vegaEmbed(chart, await answer.json(), {
       actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true },
@@ -125,19 +129,79 @@ for (const button of document.querySelectorAll("button[data-plot]")) {
   });
 }
 
+// -- theme -----------------------------------------------------------------------------------------------------
+// the sources of a picture follow the system; a chosen theme replaces that condition
+function showThemedPictures() {
+  const chosen = document.documentElement.dataset.theme;
+  for (const source of document.querySelectorAll("picture source")) {
+    source.dataset.media ??= source.media;
+    const condition = { dark: "(min-width: 0)", light: "(max-width: 0)" }[chosen];
+    if (condition) source.media = source.dataset.media.replace("(prefers-color-scheme: dark)", condition);
+    else source.media = source.dataset.media;
+  }
+}
+
+const themeButton = document.getElementById("theme");
+if (themeButton) {
+  const next = { "": "light", light: "dark", dark: "" };
+  const show = () => {
+    const chosen = document.documentElement.dataset.theme || "";
+    themeButton.textContent = `Theme: ${chosen || "system"}`;
+    showThemedPictures();
+  };
+  themeButton.hidden = false;
+  themeButton.addEventListener("click", () => {
+    const chosen = next[document.documentElement.dataset.theme || ""];
+    if (chosen) document.documentElement.dataset.theme = chosen;
+    else delete document.documentElement.dataset.theme;
+    try { localStorage.setItem("podium-theme", chosen); } catch { /* storage may be disabled */ }
+    show();
+  });
+  show();
+}
+
+// -- toasts ----------------------------------------------------------------------------------------------------
+const toasts = document.getElementById("toasts");
+
+function showToast(text) {
+  const toast = document.createElement("div");
+  toast.className = "toast";
+  toast.append(Object.assign(document.createElement("p"), { textContent: text }));
+  toasts.append(toast);
+  setTimeout(() => toast.remove(), 6000);
+}
+// a message with a way to undo stays until the next page
+for (const toast of toasts ? toasts.querySelectorAll(".toast:not(:has(form))") : []) setTimeout(() => toast.remove(), 6000);
+if (toasts && toasts.children.length) {
+  // a reload must not repeat the message
+  const state = new URLSearchParams(location.search);
+  for (const name of ["done", "removed"]) state.delete(name);
+  history.replaceState(null, "", location.pathname + (state.size ? `?${state}` : "") + location.hash);
+}
+// the menu of projects closes when the reader turns elsewhere
+const switcher = document.querySelector(".switcher");
+document.addEventListener("click", (event) => {
+  if (switcher && switcher.open && !switcher.contains(event.target)) switcher.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && switcher && switcher.open) {
+    switcher.open = false;
+    switcher.querySelector("summary").focus();
+  }
+});
+
 // -- copying ---------------------------------------------------------------------------------------------------
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
   button.hidden = false;
   button.addEventListener("click", async () => {
-    const told = document.getElementById("copied");
     try {
       await navigator.clipboard.writeText(source.textContent);
-      told.textContent = "Copied.";
+      showToast("Copied.");
     } catch {
       // without a secure connection a page may not write to the clipboard
       getSelection().selectAllChildren(source);
-      told.textContent = "Selected; press Ctrl+C to copy it.";
+      showToast("Selected; press Ctrl+C to copy it.");
     }
   });
 }
