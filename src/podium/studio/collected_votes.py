@@ -31,9 +31,7 @@ def load_collected(store: VoteStore, project: str) -> ProjectData:
     return ProjectData(empty)
 
 
-def add_collected_votes(
-    store: VoteStore, project: str, load: Callable[[], ProjectData]
-) -> ProjectData:
+def add_collected_votes(store: VoteStore, project: str, load: Callable[[], ProjectData]) -> ProjectData:
     """The data with the collected votes, without the judgments of excluded annotators."""
     collection = store.find_collection(project)
     data = load()
@@ -50,7 +48,9 @@ def add_collected_votes(
             for vote in votes:
                 if vote.seconds is not None and vote.judge not in (data.seconds or {}):
                     seconds.setdefault(vote.judge, []).append(vote.seconds)
-    excluded = [who for who in store.excluded_annotators(project) if preferences.experts.code_of(who) is not None]
+    excluded = [
+        who for who in store.excluded_annotators(project) if preferences.experts.code_of(who) is not None
+    ]
     if excluded:
         kept = [who for who in preferences.experts if who not in set(excluded)]
         preferences = preferences.with_experts(kept)
@@ -136,7 +136,10 @@ def compute_live_board(
         rows.append(
             _build_row(items.get(standing.item, ItemText(standing.item)), standing.rank, standing.votes)
             | {"score": standing.score, "low": _or_none(standing.low), "high": _or_none(standing.high)}
-            | {"ranks": f"{low} to {high}" if low != high else str(low), "may_lead": row is None or row.may_lead}
+            | {
+                "ranks": f"{low} to {high}" if low != high else str(low),
+                "may_lead": row is None or row.may_lead,
+            }
         )
     present = {row["item"] for row in rows}
     rows += [_build_row(i, None, 0.0) for i in items.values() if i.item not in present]
@@ -154,7 +157,9 @@ def _build_row(item: ItemText, rank: int | None, votes: float) -> dict[str, Any]
     return {"rank": rank, "item": item.item, "title": item.title or str(item.item), "votes": votes} | figures
 
 
-def _order_by_score(scored: list[tuple[ItemText, float, float | None, float | None, int]]) -> list[dict[str, Any]]:
+def _order_by_score(
+    scored: list[tuple[ItemText, float, float | None, float | None, int]],
+) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for place, (item, score, low, high, votes) in enumerate(sorted(scored, key=lambda s: -s[1]), 1):
         rank = rows[-1]["rank"] if rows and rows[-1]["score"] == score else place
@@ -186,7 +191,9 @@ def _compute_rating_board(items: Mapping[Id, ItemText], votes: Sequence[Collecte
     clear = clear and all(row["high"] is not None and row["high"] < rows[0]["low"] for row in others)
     words = "Continue: the interval of the first item overlaps with others, or an item has fewer than two ratings."
     if clear:
-        words = f"Stop: the interval of {rows[0]['title']} lies above all others at {LEVEL:.0%}, at this look."
+        words = (
+            f"Stop: the interval of {rows[0]['title']} lies above all others at {LEVEL:.0%}, at this look."
+        )
     return LiveBoard(tuple(rows), clear, words, "Intervals of the mean ratings hold for one look.")
 
 

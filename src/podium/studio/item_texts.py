@@ -17,11 +17,22 @@ from podium.studio.vote_records import ItemText
 COLUMNS = {
     "item": ("item", "id", "item_id", "doc", "docid", "doc_id", "docno", "document", "model", "name"),
     "title": ("title", "headline", "label"),
-    "body": ("text", "body", "content", "contents", "answer", "response", "passage", "abstract", "description"),
+    "body": (
+        "text",
+        "body",
+        "content",
+        "contents",
+        "answer",
+        "response",
+        "passage",
+        "abstract",
+        "description",
+    ),
     "url": ("url", "link", "href", "image"),
 }
 MOST_ITEMS = 2000  # items of a collection
 LONGEST_TEXT = 20_000  # characters of a shown text
+LONGEST_TITLE = 120  # characters up to which plain lines are titles
 
 
 def read_item_texts(name: str, content: bytes, encoding: str = "utf-8") -> list[ItemText]:
@@ -50,7 +61,8 @@ def read_item_texts(name: str, content: bytes, encoding: str = "utf-8") -> list[
                     remedy=f"name it one of {', '.join(COLUMNS['item'])}",
                 )
             lines = [line.strip() for line in text.splitlines() if line.strip()]
-            rows = ((n, {"item": str(n), "text": line}) for n, line in enumerate(lines, 1))
+            part = "title" if max(map(len, lines)) <= LONGEST_TITLE else "text"
+            rows = ((n, {"item": str(n), part: line}) for n, line in enumerate(lines, 1))
         else:
             table = csv.DictReader(io.StringIO(text, newline=""), fieldnames=head, delimiter=delimiter)
             next(table)
@@ -72,7 +84,9 @@ def _build_items(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> li
     items: dict[Id, ItemText] = {}
     for line, row in rows:
         if not isinstance(row, Mapping):
-            raise InputError("a row is not an object", source=name, line=line, remedy="give {id, text} objects")
+            raise InputError(
+                "a row is not an object", source=name, line=line, remedy="give {id, text} objects"
+            )
         plain = {str(key).strip().lower(): value for key, value in row.items() if key is not None}
         cells = {
             part: next((plain[n] for n in names if plain.get(n) not in (None, "")), "")
@@ -82,12 +96,16 @@ def _build_items(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> li
         if item == "" or isinstance(item, bool):
             raise InputError("a row has no id", source=name, line=line, remedy="give every item an id")
         if item in items:
-            raise InputError(f"item {item!r} occurs twice", source=name, line=line, remedy="give each item once")
+            raise InputError(
+                f"item {item!r} occurs twice", source=name, line=line, remedy="give each item once"
+            )
         parts = (str(cells[part])[:LONGEST_TEXT] for part in ("title", "body", "url"))
         items[item] = ItemText(item, *parts)
         if len(items) > MOST_ITEMS:
             remedy = "collect votes on fewer items at a time"
-            raise InputError(f"there are more than {MOST_ITEMS:,} items", source=name, line=line, remedy=remedy)
+            raise InputError(
+                f"there are more than {MOST_ITEMS:,} items", source=name, line=line, remedy=remedy
+            )
     return list(items.values())
 
 

@@ -88,3 +88,11 @@ class VotingService:
         if undone is not None:
             self.store.add_question(project, judge, undone.first, undone.second, undone.gold)
         return self.find_next_question(project, judge) | {"undone": undone is not None}
+
+
+def find_voting_service(state: Any) -> VotingService:
+    """The voting service of a server by the state of its application; made on first use."""
+    service: VotingService | None = getattr(state, "voting", None)
+    if service is None or service.work is not state.workspace:
+        service = state.voting = VotingService(state.workspace)
+    return service

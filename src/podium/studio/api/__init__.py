@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from podium.core.errors import NotFittedError, PodiumError
-from podium.studio.api import docs_page, openapi_schema
+from podium.studio.api import docs_page, openapi_schema, vote_routes
 from podium.studio.api.computation_pool import ComputationPool
 from podium.studio.api.service_routes import PlainRoute, build_json_response, router
 from podium.studio.limits import TooLarge
@@ -27,6 +27,7 @@ def install_service(app: FastAPI) -> None:
     app.state.pool = ComputationPool(app.state.settings.limits, app.state.meters)
     app.openapi = lambda: openapi_schema.build_openapi(app)  # type: ignore[method-assign]
     app.include_router(router)
+    app.include_router(vote_routes.router)
     app.include_router(docs_page.router)
     app.add_exception_handler(MemoryError, _answer_memory_error)
     for kind in (ArithmeticError, np.linalg.LinAlgError):
