@@ -133,7 +133,9 @@ def test_the_board_follows_the_votes(open_page, address, tmp_path, shot):
     assert watching.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")]
+)
 def test_voting_fits_every_window(open_page, address, tmp_path, shot, width, scheme):
     page = open_page(width, 844 if width == 390 else 900, color_scheme=scheme)
     start_collection(page, address, tmp_path)

@@ -9,9 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from podium.analysis.leaderboard import Leaderboard, Tally, anytime_leaderboard, leaderboard
+from podium.analysis.leaderboard import (
+    AnytimeLeaderboard,
+    Leaderboard,
+    Tally,
+    anytime_leaderboard,
+    leaderboard,
+)
 from podium.analysis.leaderboard.inference import student_critical_values
 from podium.core.errors import InputError, PodiumError, capture_warnings
+from podium.core.tables import shorten_text
 from podium.core.text import format_count, join_names
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
@@ -21,6 +28,8 @@ from podium.studio.vote_records import CollectedVote, ItemText, VoteCollection
 from podium.studio.vote_store import VoteStore
 
 LEVEL = 0.95
+RIDGE = 0.05  # keeps the scores of an item that won or lost all its few votes finite
+NAMED = 3  # items in a sentence
 MODELED = 150  # items up to which the scores of a live board are fitted after every vote
 
 
@@ -94,11 +103,18 @@ class LiveBoard:
     stop: bool
     words: str
     note: str  # what the intervals hold for
+    digits: int = 0  # decimals of the scores
     board: Leaderboard | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return {"rows": list(self.rows), "stop": self.stop, "words": self.words, "note": self.note}
+        return {
+            "rows": list(self.rows),
+            "stop": self.stop,
+            "words": self.words,
+            "note": self.note,
+            "digits": self.digits,
+        }
 
 
 def compute_live_board(
@@ -120,10 +136,10 @@ def compute_live_board(
     if len(tally.items) > MODELED:
         return _compute_share_board(items, counted)
     with capture_warnings():  # the checks of the leaderboard page report the same
-        board = leaderboard(tally)
+        board = leaderboard(tally, l2=RIDGE)
         try:
             anytime = anytime_leaderboard(board)
-            words, stop = anytime.conclusion, anytime.leader is not None
+            words, stop = describe_leaders(anytime, items), anytime.leader is not None
             at_every_look = {row.item: row for row in anytime.rows}
             note = "Places and who may lead hold at every look; intervals of scores hold for one look."
         except InputError as error:
@@ -145,7 +161,30 @@ def compute_live_board(
     rows += [_build_row(i, None, 0.0) for i in items.values() if i.item not in present]
     if len(present) < len(items):
         stop, words = False, f"{len(items) - len(present)} items have no votes yet"
-    return LiveBoard(tuple(rows), stop, f"{'Stop' if stop else 'Continue'}: {words}.", note, board)
+    return LiveBoard(tuple(rows), stop, f"{'Stop' if stop else 'Continue'}: {words}.", note, board=board)
+
+
+def describe_leaders(board: AnytimeLeaderboard, items: Mapping[Id, ItemText]) -> str:
+    """Who may be the best, by title, and how many votes would decide."""
+
+    def name(item: Id) -> str:
+        return shorten_text(items[item].title or str(item), 60) if item in items else str(item)
+
+    level, contenders = f"{board.settings.level:.0%}", board.contenders
+    if len(contenders) == 1:
+        return f"{name(contenders[0])} is the best at {level}, at every look"
+    if not contenders:
+        return "every item lost clearly to some other one, so there is no best item"
+    if len(contenders) == len(board) > NAMED:
+        words = f"any of the {len(contenders)} items may be the best at {level}"
+    else:
+        words = (
+            f"{join_names([name(item) for item in contenders], NAMED, last='and')} may be the best at {level}"
+        )
+    needed = board.votes_needed
+    if needed is None or board.rows[0].item not in contenders:
+        return f"{words}; too close to foresee how many votes decide"
+    return f"{words}; about {sum(needed.values()):,} more votes with {name(board.rows[0].item)} may decide"
 
 
 def _or_none(value: float) -> float | None:
@@ -194,7 +233,7 @@ def _compute_rating_board(items: Mapping[Id, ItemText], votes: Sequence[Collecte
         words = (
             f"Stop: the interval of {rows[0]['title']} lies above all others at {LEVEL:.0%}, at this look."
         )
-    return LiveBoard(tuple(rows), clear, words, "Intervals of the mean ratings hold for one look.")
+    return LiveBoard(tuple(rows), clear, words, "Intervals of the mean ratings hold for one look.", 2)
 
 
 def _compute_share_board(items: Mapping[Id, ItemText], votes: Sequence[CollectedVote]) -> LiveBoard:
@@ -209,7 +248,7 @@ def _compute_share_board(items: Mapping[Id, ItemText], votes: Sequence[Collected
     scored = [(items.get(i, ItemText(i)), won[i] / n, None, None, n) for i, n in count.items() if n]
     rows = _order_by_score(scored) + [_build_row(items[i], None, 0.0) for i, n in count.items() if not n]
     words = f"Continue: with more than {MODELED} items, the Leaderboard page computes scores and intervals."
-    return LiveBoard(tuple(rows), False, words, "Scores are shares of won votes.")
+    return LiveBoard(tuple(rows), False, words, "Scores are shares of won votes.", 2)
 
 
 def summarize_judges(votes: Sequence[CollectedVote]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import parse_qs, quote
 
@@ -21,7 +22,7 @@ from podium.studio import security
 from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import spell_option
 from podium.studio.item_texts import match_items, read_item_texts
-from podium.studio.loading import ProjectData
+from podium.studio.loading import ProjectData, unpack_upload
 from podium.studio.middleware import error_document
 from podium.studio.pages.render import render_page
 from podium.studio.vote_records import CollectionKind, InviteRole, ItemText, JudgeInvite
@@ -197,11 +198,10 @@ async def _read_form(request: Request) -> tuple[dict[str, str], list[tuple[str, 
         fields = {k: v.strip() for k, v in form.multi_items() if isinstance(v, str)}
         security.check_csrf(request, fields.get("csrf"))
         uploads = [f for f in form.getlist("files") if isinstance(f, UploadFile) and f.filename]
-        files = [(f.filename or "items", await f.read(PART + 1)) for f in uploads]
+        limits = replace(request.app.state.settings.limits, decompressed_bytes=PART)
+        files = [(f.filename or "items", unpack_upload("items", await f.read(), limits)) for f in uploads]
     finally:
         await form.close()
-    if any(len(content) > PART for _, content in files):
-        raise InputError(f"the table is longer than {PART >> 20} MB", remedy="give fewer or shorter texts")
     return fields, files
 
 

@@ -8,6 +8,7 @@ function startVoting() {
   const base = vote.dataset.vote;
   const answers = document.getElementById("answers");
   const undo = document.getElementById("undo");
+  const takeBack = document.getElementById("take-back");
   const status = document.getElementById("status");
   const keys = document.getElementById("keys");
   const waitingVote = `podium-vote:${base}`;
@@ -36,11 +37,12 @@ function startVoting() {
   function showQuestion(asked) {
     document.getElementById("own-votes").textContent = asked.own_votes;
     document.getElementById("all-votes").textContent = asked.all_votes;
-    undo.querySelector("button").disabled = asked.own_votes === 0;
+    takeBack.disabled = asked.own_votes === 0;
     const done = document.getElementById("done");
     done.textContent = asked.done;
     done.hidden = !asked.done;
     answers.hidden = Boolean(asked.done);
+    document.getElementById("skip").hidden = answers.hidden;
     answers.elements.namedItem("key").value = asked.key || "";
     showItem("first", asked.first);
     showItem("second", asked.second);
@@ -96,6 +98,7 @@ function startVoting() {
   });
   undo.addEventListener("submit", (event) => {
     event.preventDefault();
+    if (takeBack.disabled) return;
     act("/undo", {}, "The last vote was undone; answer it again.");
   });
   const bound = vote.dataset.kind === "pairs"
@@ -106,7 +109,7 @@ function startVoting() {
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     // arrow keys scroll a text that has the focus
     if (event.key === "ArrowDown" && event.target.closest(".body")) return;
-    if (key === "z" && !undo.querySelector("button").disabled) undo.requestSubmit();
+    if (key === "z" && !takeBack.disabled) undo.requestSubmit(takeBack);
     else if (bound[key]) answer(bound[key]);
     else return;
     event.preventDefault();
@@ -149,13 +152,13 @@ function drawIntervals(rows) {
 
 function showBoard(state) {
   const { live } = state;
-  const short = (value, size) => (value === null ? "" : Math.abs(size) > 50 ? value.toFixed(0) : value.toFixed(2));
+  const short = (value) => (value === null ? "" : value.toFixed(live.digits));
   const body = board.tBodies[0];
   body.replaceChildren();
   for (const r of live.rows) {
     const row = body.insertRow();
-    const interval = r.low === null || r.high === null ? (r.score === null ? "" : "open") : `${short(r.low, r.score)} to ${short(r.high, r.score)}`;
-    const cells = [[r.rank ?? "", "right"], [r.title, "wrap"], [short(r.score, r.score), "right"], [interval, "interval"],
+    const interval = r.low === null || r.high === null ? (r.score === null ? "" : "open") : `${short(r.low)} to ${short(r.high)}`;
+    const cells = [[r.rank ?? "", "right"], [r.title, "wrap title"], [short(r.score), "right"], [interval, "interval"],
       [r.ranks, "right"], [r.score === null ? "" : r.may_lead ? "yes" : "no", ""], [r.votes, "right"]];
     for (const [text, name] of cells) {
       const cell = row.insertCell();
