@@ -30,6 +30,7 @@ from podium.studio.vote_store import VoteStore
 LEVEL = 0.95
 RIDGE = 0.05  # keeps the scores of an item that won or lost all its few votes finite
 NAMED = 3  # items in a sentence
+ScoredItem = tuple[ItemText, float, float | None, float | None, int]  # score, its interval, votes
 MODELED = 150  # items up to which the scores of a live board are fitted after every vote
 
 
@@ -92,7 +93,7 @@ def build_preferences(collection: VoteCollection, votes: Sequence[CollectedVote]
     ]
     judge, winner, loser, tie, side = zip(*rows, strict=True)
     query = [collection.query] * len(rows)
-    return [Preferences.from_comparisons(query, judge, winner, loser, tie=tie, side=side)]  # type: ignore[arg-type]
+    return [Preferences.from_comparisons(query, judge, winner, loser, tie=tie, side=side)]
 
 
 @dataclass(frozen=True)
@@ -196,9 +197,7 @@ def _build_row(item: ItemText, rank: int | None, votes: float) -> dict[str, Any]
     return {"rank": rank, "item": item.item, "title": item.title or str(item.item), "votes": votes} | figures
 
 
-def _order_by_score(
-    scored: list[tuple[ItemText, float, float | None, float | None, int]],
-) -> list[dict[str, Any]]:
+def _order_by_score(scored: list[ScoredItem]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for place, (item, score, low, high, votes) in enumerate(sorted(scored, key=lambda s: -s[1]), 1):
         rank = rows[-1]["rank"] if rows and rows[-1]["score"] == score else place
@@ -211,7 +210,7 @@ def _compute_rating_board(items: Mapping[Id, ItemText], votes: Sequence[Collecte
     grades: dict[Id, list[float]] = {item: [] for item in items}
     for vote in votes:
         grades.setdefault(vote.first, []).append(float(vote.answer))
-    scored = []
+    scored: list[ScoredItem] = []
     for item, given in grades.items():
         if not given:
             continue
@@ -225,9 +224,8 @@ def _compute_rating_board(items: Mapping[Id, ItemText], votes: Sequence[Collecte
         scored.append((items.get(item, ItemText(item)), mean, low, high, len(given)))
     rows = _order_by_score(scored)
     rows += [_build_row(items.get(i, ItemText(i)), None, 0.0) for i, given in grades.items() if not given]
-    first, others = (scored and max(scored, key=lambda s: s[1])) or None, rows[1:]
-    clear = first is not None and first[2] is not None and bool(others)
-    clear = clear and all(row["high"] is not None and row["high"] < rows[0]["low"] for row in others)
+    lead = rows[0]["low"]
+    clear = lead is not None and all(row["high"] is not None and row["high"] < lead for row in rows[1:])
     words = "Continue: the interval of the first item overlaps with others, or an item has fewer than two ratings."
     if clear:
         words = (
@@ -245,7 +243,9 @@ def _compute_share_board(items: Mapping[Id, ItemText], votes: Sequence[Collected
         for item, points in ((vote.first, gain), (vote.second, 1 - gain)):
             if item is not None:
                 won[item], count[item] = won.get(item, 0.0) + points, count.get(item, 0) + 1
-    scored = [(items.get(i, ItemText(i)), won[i] / n, None, None, n) for i, n in count.items() if n]
+    scored: list[ScoredItem] = [
+        (items.get(i, ItemText(i)), won[i] / n, None, None, n) for i, n in count.items() if n
+    ]
     rows = _order_by_score(scored) + [_build_row(items[i], None, 0.0) for i, n in count.items() if not n]
     words = f"Continue: with more than {MODELED} items, the Leaderboard page computes scores and intervals."
     return LiveBoard(tuple(rows), False, words, "Scores are shares of won votes.", 2)

@@ -34,9 +34,9 @@ def build_collect_view(c: ViewContext) -> View:
     if collection is None:
         index = c.data.preferences.index
         pooled = "leaderboard" in c.data.kinds and len(index) > 1
-        names = [] if pooled or len(index) == 1 else [str(q) for q in index.queries[:QUERIES]]
+        queries = [] if pooled or len(index) == 1 else [str(q) for q in index.queries[:QUERIES]]
         more: dict[str, Any] = {
-            "collection": None, "queries": names, "items": len(set(index.items.tolist())) if pooled else 0,
+            "collection": None, "queries": queries, "items": len(set(index.items.tolist())) if pooled else 0,
         }  # fmt: skip
         return View("Collect votes", {"collection": None}, HEAD, [], (), "collect.html", more)
     votes, service = store.votes(project), VotingService(c.work)
