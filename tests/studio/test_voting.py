@@ -18,12 +18,12 @@ from podium.studio.item_texts import read_item_texts
 from podium.studio.question_choice import choose_pair
 from podium.studio.security import hash_token
 from podium.studio.store import Store
-from podium.studio.vote_records import ItemText
+from podium.studio.vote_records import CollectionItem
 from podium.studio.vote_store import VoteStore
 from serving import serving
 
 TOKEN = "a-token-of-more-than-24-characters"
-ITEMS = [ItemText(name, f"The {name}", f"text of {name}") for name in ("ant", "bee", "cat", "dog")]
+ITEMS = [CollectionItem(name, f"The {name}", f"text of {name}") for name in ("ant", "bee", "cat", "dog")]
 
 
 @pytest.fixture
@@ -215,7 +215,10 @@ def test_every_item_is_asked_about_and_no_pair_twice():
     ],
 )
 def test_texts_are_read_from_any_table(name, content):
-    assert read_item_texts(name, content) == [ItemText("x", "X", "one"), ItemText("y", "Y", "two")]
+    assert read_item_texts(name, content) == [
+        CollectionItem("x", "X", "one"),
+        CollectionItem("y", "Y", "two"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,13 @@ from podium.data.ids import Id
 from podium.data.preferences import Preferences
 from podium.kernels.distributions import normal_quantile
 from podium.studio.loading import ProjectData
-from podium.studio.vote_records import CollectedVote, ItemText, VoteCollection
+from podium.studio.vote_records import CollectedVote, CollectionItem, VoteCollection
 from podium.studio.vote_store import VoteStore
 
 LEVEL = 0.95
 RIDGE = 0.05  # keeps the scores of an item that won or lost all its few votes finite
 NAMED = 3  # items in a sentence
-ScoredItem = tuple[ItemText, float, float | None, float | None, int]  # score, its interval, votes
+ScoredItem = tuple[CollectionItem, float, float | None, float | None, int]  # score, its interval, votes
 MODELED = 150  # items up to which the scores of a live board are fitted after every vote
 
 
@@ -41,8 +41,10 @@ def load_collected(store: VoteStore, project: str) -> ProjectData:
     return ProjectData(empty)
 
 
-def add_collected_votes(store: VoteStore, project: str, load: Callable[[], ProjectData]) -> ProjectData:
-    """The data with the collected votes, without the judgments of excluded annotators."""
+def add_collected_votes(
+    store: VoteStore, project: str, load: Callable[[], ProjectData], *, everyone: bool = False
+) -> ProjectData:
+    """The data with the collected votes; without the judgments of excluded annotators, unless `everyone`."""
     collection = store.find_collection(project)
     data = load()
     notes = list(data.notes)
@@ -58,9 +60,8 @@ def add_collected_votes(store: VoteStore, project: str, load: Callable[[], Proje
             for vote in votes:
                 if vote.seconds is not None and vote.judge not in (data.seconds or {}):
                     seconds.setdefault(vote.judge, []).append(vote.seconds)
-    excluded = [
-        who for who in store.excluded_annotators(project) if preferences.experts.code_of(who) is not None
-    ]
+    left_out = [] if everyone else store.excluded_annotators(project)
+    excluded = [who for who in left_out if preferences.experts.code_of(who) is not None]
     if excluded:
         kept = [who for who in preferences.experts if who not in set(excluded)]
         preferences = preferences.with_experts(kept)
@@ -120,7 +121,7 @@ class LiveBoard:
 
 def compute_live_board(
     collection: VoteCollection,
-    items: Mapping[Id, ItemText],
+    items: Mapping[Id, CollectionItem],
     votes: Sequence[CollectedVote],
     own: Preferences | None = None,
 ) -> LiveBoard:
@@ -151,7 +152,7 @@ def compute_live_board(
         row = at_every_look.get(standing.item)
         low, high = (row or standing).rank_low, (row or standing).rank_high
         rows.append(
-            _build_row(items.get(standing.item, ItemText(standing.item)), standing.rank, standing.votes)
+            _build_row(items.get(standing.item, CollectionItem(standing.item)), standing.rank, standing.votes)
             | {"score": standing.score, "low": _or_none(standing.low), "high": _or_none(standing.high)}
             | {
                 "ranks": f"{low} to {high}" if low != high else str(low),
@@ -165,7 +166,7 @@ def compute_live_board(
     return LiveBoard(tuple(rows), stop, f"{'Stop' if stop else 'Continue'}: {words}.", note, board=board)
 
 
-def describe_leaders(board: AnytimeLeaderboard, items: Mapping[Id, ItemText]) -> str:
+def describe_leaders(board: AnytimeLeaderboard, items: Mapping[Id, CollectionItem]) -> str:
     """Who may be the best, by title, and how many votes would decide."""
 
     def name(item: Id) -> str:
@@ -192,7 +193,7 @@ def _or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _build_row(item: ItemText, rank: int | None, votes: float) -> dict[str, Any]:
+def _build_row(item: CollectionItem, rank: int | None, votes: float) -> dict[str, Any]:
     figures: dict[str, Any] = {"score": None, "low": None, "high": None, "ranks": "", "may_lead": True}
     return {"rank": rank, "item": item.item, "title": item.title or str(item.item), "votes": votes} | figures
 
@@ -205,7 +206,7 @@ def _order_by_score(scored: list[ScoredItem]) -> list[dict[str, Any]]:
     return rows
 
 
-def _compute_rating_board(items: Mapping[Id, ItemText], votes: Sequence[CollectedVote]) -> LiveBoard:
+def _compute_rating_board(items: Mapping[Id, CollectionItem], votes: Sequence[CollectedVote]) -> LiveBoard:
     """Mean ratings with Student's intervals for one look."""
     grades: dict[Id, list[float]] = {item: [] for item in items}
     for vote in votes:
@@ -221,9 +222,11 @@ def _compute_rating_board(items: Mapping[Id, ItemText], votes: Sequence[Collecte
             )
             half = float(critical[0] * np.std(given, ddof=1) / math.sqrt(len(given)))
             low, high = mean - half, mean + half
-        scored.append((items.get(item, ItemText(item)), mean, low, high, len(given)))
+        scored.append((items.get(item, CollectionItem(item)), mean, low, high, len(given)))
     rows = _order_by_score(scored)
-    rows += [_build_row(items.get(i, ItemText(i)), None, 0.0) for i, given in grades.items() if not given]
+    rows += [
+        _build_row(items.get(i, CollectionItem(i)), None, 0.0) for i, given in grades.items() if not given
+    ]
     lead = rows[0]["low"]
     clear = lead is not None and all(row["high"] is not None and row["high"] < lead for row in rows[1:])
     words = "Continue: the interval of the first item overlaps with others, or an item has fewer than two ratings."
@@ -234,7 +237,7 @@ def _compute_rating_board(items: Mapping[Id, ItemText], votes: Sequence[Collecte
     return LiveBoard(tuple(rows), clear, words, "Intervals of the mean ratings hold for one look.", 2)
 
 
-def _compute_share_board(items: Mapping[Id, ItemText], votes: Sequence[CollectedVote]) -> LiveBoard:
+def _compute_share_board(items: Mapping[Id, CollectionItem], votes: Sequence[CollectedVote]) -> LiveBoard:
     """Shares of won votes, for more items than a fit after every vote allows."""
     won: dict[Id, float] = dict.fromkeys(items, 0.0)
     count: dict[Id, int] = dict.fromkeys(items, 0)
@@ -244,7 +247,7 @@ def _compute_share_board(items: Mapping[Id, ItemText], votes: Sequence[Collected
             if item is not None:
                 won[item], count[item] = won.get(item, 0.0) + points, count.get(item, 0) + 1
     scored: list[ScoredItem] = [
-        (items.get(i, ItemText(i)), won[i] / n, None, None, n) for i, n in count.items() if n
+        (items.get(i, CollectionItem(i)), won[i] / n, None, None, n) for i, n in count.items() if n
     ]
     rows = _order_by_score(scored) + [_build_row(items[i], None, 0.0) for i, n in count.items() if not n]
     words = f"Continue: with more than {MODELED} items, the Leaderboard page computes scores and intervals."

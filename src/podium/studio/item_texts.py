@@ -11,7 +11,7 @@ from typing import Any
 from podium.core.errors import InputError
 from podium.data.ids import Id, Ids
 from podium.storage.files import Source
-from podium.studio.vote_records import ItemText
+from podium.studio.vote_records import CollectionItem
 
 # names of columns, the first that occurs counts
 COLUMNS = {
@@ -35,11 +35,11 @@ LONGEST_TEXT = 20_000  # characters of a shown text
 LONGEST_TITLE = 120  # characters up to which plain lines are titles
 
 
-def read_item_texts(name: str, content: bytes, encoding: str = "utf-8") -> list[ItemText]:
+def read_item_texts(name: str, content: bytes, encoding: str = "utf-8") -> list[CollectionItem]:
     """The items of a CSV, TSV, JSON or JSON lines file, or of plain lines of text (ids are then 1, 2, ...).
 
     >>> read_item_texts("items.csv", b"id,text\\na,First answer\\nb,Second answer\\n")[1]
-    ItemText(item='b', title='', body='Second answer', url='')
+    CollectionItem(item='b', title='', body='Second answer', url='')
     >>> [i.item for i in read_item_texts("lines.txt", b"One slogan\\nAnother slogan\\n")]
     ['1', '2']
     """
@@ -80,8 +80,8 @@ def _read_json_rows(name: str, text: str) -> Iterable[tuple[int, Mapping[str, An
         raise InputError("this is not JSON", source=name, line=line, remedy="give a table of items") from None
 
 
-def _build_items(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> list[ItemText]:
-    items: dict[Id, ItemText] = {}
+def _build_items(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> list[CollectionItem]:
+    items: dict[Id, CollectionItem] = {}
     for line, row in rows:
         if not isinstance(row, Mapping):
             raise InputError(
@@ -100,7 +100,7 @@ def _build_items(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> li
                 f"item {item!r} occurs twice", source=name, line=line, remedy="give each item once"
             )
         parts = (str(cells[part])[:LONGEST_TEXT] for part in ("title", "body", "url"))
-        items[item] = ItemText(item, *parts)
+        items[item] = CollectionItem(item, *parts)
         if len(items) > MOST_ITEMS:
             remedy = "collect votes on fewer items at a time"
             raise InputError(
@@ -109,16 +109,16 @@ def _build_items(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> li
     return list(items.values())
 
 
-def match_items(items: Iterable[ItemText], known: Ids) -> list[ItemText]:
+def match_items(items: Iterable[CollectionItem], known: Ids) -> list[CollectionItem]:
     """The texts of items of a project, under its own ids: "5" in a file names the item 5 where no text item is.
 
-    >>> match_items([ItemText("5", "Five"), ItemText("x", "Other")], Ids([5, 6]))
-    [ItemText(item=5, title='Five', body='', url='')]
+    >>> match_items([CollectionItem("5", "Five"), CollectionItem("x", "Other")], Ids([5, 6]))
+    [CollectionItem(item=5, title='Five', body='', url='')]
     """
     by_text = {str(item): item for item in known}
     kept = []
     for given in items:
         item = given.item if known.code_of(given.item) is not None else by_text.get(str(given.item))
         if item is not None:
-            kept.append(ItemText(item, given.title, given.body, given.url))
+            kept.append(CollectionItem(item, given.title, given.body, given.url))
     return kept

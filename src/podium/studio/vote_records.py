@@ -18,7 +18,7 @@ LONGEST_NAME = 100  # characters of a judge's name
 
 
 @dataclass(frozen=True)
-class ItemText:
+class CollectionItem:
     """What a judge sees of an item."""
 
     item: Id

@@ -25,9 +25,9 @@ from podium.studio.vote_records import (
     GRADES,
     AskedQuestion,
     CollectedVote,
+    CollectionItem,
     CollectionKind,
     InviteRole,
-    ItemText,
     JudgeInvite,
     VoteCollection,
     build_invite,
@@ -89,7 +89,7 @@ class VoteStore(Database):
     def start_collection(
         self,
         project: str,
-        items: Sequence[ItemText],
+        items: Sequence[CollectionItem],
         *,
         kind: CollectionKind = "pairs",
         question: str = "",
@@ -144,13 +144,13 @@ class VoteStore(Database):
                 if value is not None:
                     db.execute(f"UPDATE collections SET {name} = ? WHERE project = ?", (value, project))
 
-    def item_texts(self, project: str) -> dict[Id, ItemText]:
+    def item_texts(self, project: str) -> dict[Id, CollectionItem]:
         """The texts of a project's items, in input order."""
         query = "SELECT item, title, body, url FROM item_texts WHERE project = ? ORDER BY place"
         rows = [(json.loads(row[0]), *tuple(row)[1:]) for row in self._fetch(query, project)]
-        return {row[0]: ItemText(*row) for row in rows}
+        return {row[0]: CollectionItem(*row) for row in rows}
 
-    def set_item_texts(self, project: str, items: Sequence[ItemText]) -> None:
+    def set_item_texts(self, project: str, items: Sequence[CollectionItem]) -> None:
         """Replace the texts of items; the others keep theirs."""
         known = {item: n for n, item in enumerate(self.item_texts(project))}
         place = {i.item: known.get(i.item, len(known) + n) for n, i in enumerate(items)}

@@ -9,7 +9,7 @@ from podium.core.errors import ParameterError
 from podium.data.ids import Id
 from podium.studio.collected_votes import LiveBoard, compute_live_board, select_own_votes
 from podium.studio.question_choice import choose_question
-from podium.studio.vote_records import ANSWERS, GRADES, AskedQuestion, ItemText, check_judge_name
+from podium.studio.vote_records import ANSWERS, GRADES, AskedQuestion, CollectionItem, check_judge_name
 from podium.studio.vote_store import VoteStore
 from podium.studio.workspace import FutureCache, Workspace
 
@@ -69,7 +69,7 @@ class VotingService:
     def _describe_question(self, asked: AskedQuestion) -> dict[str, Any]:
         texts = self.store.item_texts(asked.project)
         shown = [
-            None if item is None else texts.get(item, ItemText(item)).to_dict()
+            None if item is None else texts.get(item, CollectionItem(item)).to_dict()
             for item in (asked.first, asked.second)
         ]
         return {"key": asked.key, "first": shown[0], "second": shown[1]}

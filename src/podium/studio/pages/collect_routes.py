@@ -25,7 +25,7 @@ from podium.studio.item_texts import match_items, read_item_texts
 from podium.studio.loading import ProjectData, unpack_upload
 from podium.studio.middleware import error_document
 from podium.studio.pages.render import render_page
-from podium.studio.vote_records import CollectionKind, InviteRole, ItemText, JudgeInvite
+from podium.studio.vote_records import CollectionItem, CollectionKind, InviteRole, JudgeInvite
 from podium.studio.voting_service import VotingService, find_voting_service
 
 FRESH = {"cache-control": "no-store"}
@@ -205,7 +205,7 @@ async def _read_form(request: Request) -> tuple[dict[str, str], list[tuple[str, 
     return fields, files
 
 
-def _read_items(fields: dict[str, str], files: list[tuple[str, bytes]]) -> list[ItemText]:
+def _read_items(fields: dict[str, str], files: list[tuple[str, bytes]]) -> list[CollectionItem]:
     given = files or ([("pasted items", fields["items"].encode())] if fields.get("items") else [])
     return [item for name, content in given for item in read_item_texts(name, content)]
 
@@ -262,7 +262,7 @@ async def start_collection(request: Request, project: str) -> Response:
                 source=files[0][0],
                 remedy="ids are compared exactly",
             )
-        shown = [texts.get(item, ItemText(item)) for item in items]
+        shown = [texts.get(item, CollectionItem(item)) for item in items]
         kind = cast("CollectionKind", fields.get("kind", "pairs"))
         every = _read_count(fields.get("gold_every", ""))
         service.store.start_collection(
