@@ -23,8 +23,8 @@ from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import spell_option
 from podium.studio.item_texts import match_items, read_item_texts
 from podium.studio.loading import ProjectData, unpack_upload
-from podium.studio.middleware import error_document
 from podium.studio.pages.render import render_page
+from podium.studio.problems import PROBLEM, problem_document
 from podium.studio.vote_records import CollectionItem, CollectionKind, InviteRole, JudgeInvite
 from podium.studio.voting_service import VotingService, find_voting_service
 
@@ -54,8 +54,8 @@ async def _answer_judge(
         status, words = 404 if isinstance(error, RecordNotFound) else 422, error.format_message(spell_option)
         if is_form:
             return HTMLResponse(render_page("vote.html", error=words, signed="", page="error"), status)
-        body = tables.format_json(error_document(type(error).__name__, words))
-        return Response(body, status, media_type="application/json", headers=FRESH)
+        body = tables.format_json(problem_document(status, type(error).__name__, words))
+        return Response(body, status, media_type=PROBLEM, headers=FRESH)
     if is_form:
         return RedirectResponse(f"/vote/{quote(document.get('signed', signed))}", 303)
     return Response(tables.format_json(document), media_type="application/json", headers=FRESH)
