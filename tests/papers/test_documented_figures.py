@@ -89,7 +89,7 @@ def check_table(table: DocumentedTable, figures: list[PrintedFigure]) -> list[st
     sets, columns = {f.data.lower() for f in figures}, {f.column for f in figures}
     wrong = []
     for line in lines:
-        name = line[0].strip("`* ").lower()
+        name = line[0].strip("` ").lower()
         for title, cell in zip(head[1:], line[1:], strict=True):
             places = {head[0].lower(), title.lower()} & sets
             known = [
@@ -118,7 +118,7 @@ TABLES = find_tables()
 def test_documented_figures_are_printed_by_their_command(table, data_dir):
     if table.slow and not SLOW:
         pytest.skip("takes minutes; set PODIUM_SLOW_FIGURES=1")
-    rows = [line[0].strip("`* ") for line in table.cells[1:]]
+    rows = [line[0].strip("` ") for line in table.cells[1:]]
     assert check_table(table, run_command(table.command, rows, data_dir)) == []
 
 
