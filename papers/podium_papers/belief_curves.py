@@ -88,11 +88,12 @@ class BeliefProblem:
         found: F8 = measure([parse(METRIC)], ranked, self.labels, np.arange(len(self)))[0]
         return found
 
-    def learn_weights(self, queries: I8, grades: F8, kept: float) -> BeliefFit:
-        """Weights learned from some of the queries, without their labels."""
+    def learn_weights(self, queries: I8, grades: F8, kept: float, l2: float | None = None) -> BeliefFit:
+        """Weights learned from some of the queries, without their labels; `l2` replaces the default penalty."""
         starts, rows = segments.gather_segments(self.starts, queries)
         defaults = LabelledFeatures(beliefs={"any": 1.0})
-        settings = {"l2": defaults.l2, "cutoff": defaults.cutoff, "passes": defaults.passes}
+        penalty = defaults.l2 if l2 is None else l2
+        settings = {"l2": penalty, "cutoff": defaults.cutoff, "passes": defaults.passes}
         return spread_beliefs(self.values[rows], starts, grades, kept=kept, **settings)  # type: ignore[arg-type]
 
 

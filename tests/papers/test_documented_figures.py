@@ -7,7 +7,8 @@ A comment right above a Markdown table names its command:
 The first cell of a line names a row of the command, and every number of the line, to its own digits, must be among
 those that the command prints for that row: in the column of that name where the table has such a column, and on the
 data set of that name where the table's first cell or a column names one. `figures, slow:` marks commands that take
-more than a few seconds; they run with PODIUM_SLOW_FIGURES=1.
+more than a few seconds; they run with PODIUM_SLOW_FIGURES=1. The paired differences from the baseline are in the
+column `difference`; numbers in brackets are not compared.
 """
 
 from __future__ import annotations
@@ -71,12 +72,14 @@ def run_command(command: str, rows: list[str], folder: Path) -> list[PrintedFigu
         cells = line.split("\t")
         if cells[0] == "set":
             head = cells
-        elif head[1:3] == ["", ""]:  # the table of figures; tests and further tables have other headers
+        elif head[1:3] == ["", ""]:
             figures += [
                 PrintedFigure(cells[0], cells[1].lower(), column, float(value))
                 for column, value in zip(head[3:], cells[3:], strict=True)
                 if value
             ]
+        elif head[1].startswith("against"):  # paired tests
+            figures.append(PrintedFigure(cells[0], cells[1].lower(), "difference", float(cells[3])))
     return figures
 
 
@@ -86,7 +89,7 @@ def check_table(table: DocumentedTable, figures: list[PrintedFigure]) -> list[st
     sets, columns = {f.data.lower() for f in figures}, {f.column for f in figures}
     wrong = []
     for line in lines:
-        name = line[0].strip("`* ").lower()
+        name = line[0].strip("` ").lower()
         for title, cell in zip(head[1:], line[1:], strict=True):
             places = {head[0].lower(), title.lower()} & sets
             known = [
@@ -96,7 +99,8 @@ def check_table(table: DocumentedTable, figures: list[PrintedFigure]) -> list[st
                 and (not places or f.data.lower() in places)
                 and (title not in columns or f.column == title)
             ]
-            for text in NUMBER.findall(cell):
+            # p-values, in brackets, depend on which rows are tested together
+            for text in NUMBER.findall(re.sub(r"\([^)]*\)", "", cell)):
                 digits = len(text.partition(".")[2])
                 # printed figures are rounded to two digits themselves
                 slack = 0.5 * 10.0**-digits + (0.005 if digits < 2 else 0) + 1e-9
@@ -114,7 +118,7 @@ TABLES = find_tables()
 def test_documented_figures_are_printed_by_their_command(table, data_dir):
     if table.slow and not SLOW:
         pytest.skip("takes minutes; set PODIUM_SLOW_FIGURES=1")
-    rows = [line[0].strip("`* ") for line in table.cells[1:]]
+    rows = [line[0].strip("` ") for line in table.cells[1:]]
     assert check_table(table, run_command(table.command, rows, data_dir)) == []
 
 
