@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from podium.methods.learned.query_weighted_fusion import QueryWeightedFusion
     from podium.methods.learned.svd_features import SvdAggregator
     from podium.methods.learned.weighted_cps import WeightedCps
+    from podium.methods.learned.weighted_markov import WeightedMarkov
     from podium.methods.learned.weighted_rules import WeightedBorda, WeightedKemeny, WeightedRrf
     from podium.methods.majority import (
         CondorcetFuse,
@@ -163,6 +164,7 @@ __all__ = [
     "WeightedBorda",
     "WeightedCps",
     "WeightedKemeny",
+    "WeightedMarkov",
     "WeightedRrf",
     "WinRate",
 ]

@@ -62,8 +62,8 @@ class HodgeRank(Aggregator):
 
     The strength of a pair is the mean over the experts that compare it of the difference of its ranks (`rank`) or log
     ranks (`log`) over the largest one, or of 1 for the preferred item (`binary`, and votes); -1 to 1, a tie 0. A pair
-    weighs as much as the experts that compare it. What is left over goes in cycles, which no scores can express: the notes
-    report its share, and `decompose` divides it by query.
+    weighs as much as the experts that compare it. What is left over goes in cycles, which no scores can express: the
+    notes report its share, and `decompose` divides it by query.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_comparisons(["q"] * 4, ["e"] * 4, ["a", "b", "c", "a"], ["b", "c", "a", "d"])
