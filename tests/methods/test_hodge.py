@@ -83,6 +83,14 @@ def test_differences_of_scores_have_no_cyclic_part() -> None:
     assert HodgeRank(strength="rank").decompose(p) == [("q", 1.0, 0.0, 0.0)]
 
 
+def test_the_share_of_equal_strengths_on_one_order() -> None:
+    """All strengths are 1: the least squares of their Borda scores leave (M - 2) / 3M."""
+    for size in (3, 5, 9):
+        p = Preferences.from_lists({"q": {"x": [f"i{k}" for k in range(size)]}})
+        cyclic = 1 - HodgeRank(strength="binary").decompose(p)[0].consistent
+        assert cyclic == pytest.approx((size - 2) / (3 * size))
+
+
 @pytest.mark.parametrize(
     ("pairs", "expected"),
     [

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from podium.methods.learned.stack import StackAggregator
     from podium.methods.learned.svd_features import SvdAggregator
     from podium.methods.learned.weighted_cps import WeightedCps
+    from podium.methods.learned.weighted_markov import WeightedMarkov
     from podium.methods.learned.weighted_rules import WeightedBorda, WeightedKemeny, WeightedRrf
     from podium.methods.majority import (
         CondorcetFuse,
@@ -165,6 +166,7 @@ __all__ = [
     "WeightedBorda",
     "WeightedCps",
     "WeightedKemeny",
+    "WeightedMarkov",
     "WeightedRrf",
     "WinRate",
 ]

@@ -60,10 +60,10 @@ class DifferenceTable(NamedTuple):
 class HodgeRank(Aggregator):
     """Least-squares ranking: scores whose differences are closest to the mean preference of every pair.
 
-    The strength of a pair is the mean over the experts that compare it of 1 for the preferred item (`binary`), or of
-    the difference of its ranks (`rank`) or log ranks (`log`) over the largest one; -1 to 1, a tie 0. A pair weighs as
-    much as the experts that compare it. What is left over goes in cycles, which no scores can express: the notes
-    report its share, and `decompose` divides it by query.
+    The strength of a pair is the mean over the experts that compare it of the difference of its ranks (`rank`) or log
+    ranks (`log`) over the largest one, or of 1 for the preferred item (`binary`, and votes); -1 to 1, a tie 0. A pair
+    weighs as much as the experts that compare it. What is left over goes in cycles, which no scores can express: the
+    notes report its share, and `decompose` divides it by query.
 
     >>> from podium import Preferences
     >>> p = Preferences.from_comparisons(["q"] * 4, ["e"] * 4, ["a", "b", "c", "a"], ["b", "c", "a", "d"])
@@ -81,7 +81,7 @@ class HodgeRank(Aggregator):
 
     strength: Annotated[
         str, Choice("binary", "rank", "log"), "strength of a pair: 1, or the difference of ranks or log ranks"
-    ] = "binary"
+    ] = "rank"
 
     def decompose(self, preferences: Preferences) -> list[CyclicShares]:
         """How much of the preferences of each query is consistent, and how much goes in cycles.
