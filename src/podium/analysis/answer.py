@@ -180,10 +180,11 @@ def find_answer(
 
 def _answer_without_labels(preferences: Preferences, labels: Labels | None) -> Answer:
     recommendation = choose_method(preferences)
-    method, notes = recommendation.method, ()
+    method = recommendation.method
+    notes: tuple[str, ...] = ()
     if not method.tags.per_query:
         with capture_warnings():
-            notes = method.aggregate(preferences).diagnostics.notes
+            notes = tuple(method.aggregate(preferences).diagnostics.notes)
     doubt = next((n for n in notes if "hardly agree" in n), "")
     explanation = "Without labels nobody can say how good it is."
     if labels is not None:
@@ -195,7 +196,7 @@ def _answer_without_labels(preferences: Preferences, labels: Labels | None) -> A
         recommendation.loss,
         "unknown",
         f"{explanation} {doubt[:1].upper()}{doubt[1:]}." if doubt else explanation,
-        notes=tuple(notes),
+        notes=notes,
         improvements=suggest_improvements(preferences),
     )
 

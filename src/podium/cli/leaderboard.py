@@ -200,7 +200,11 @@ def _build_board(
 
 
 def _has_separate_items(preferences: Preferences) -> bool:
-    """Whether there are several queries, and no item appears in two of them: pooled scores would mean nothing."""
+    """Whether votes are on several queries, and no item is in two of them: pooled scores would mean nothing."""
+    from podium.data.preferences import Form
+
+    if Form.COMPARISON not in preferences.forms:
+        return False
     items = preferences.index.items.tolist()
     return len(preferences) > 1 and len(set(items)) == len(items)
 
