@@ -49,7 +49,7 @@ def measure_candidates(data: Dataset, labels: Labels, held: list[Any]) -> dict[s
     """Of every candidate: its level, its values by labeled query out of fold, and by held-out query."""
     task = TuningTask.from_dataset(data, parse(METRIC), "item", None, 0, ResultCache.open(None))
     first = [resolve_baseline(task, None), choose_method(data.preferences).method]
-    configs, levels, _ = plan_candidates(task, first, True, BUDGET, False)
+    configs, levels, _ = plan_candidates(task, first, True, BUDGET)
     experts, rest = data.preferences.experts.tolist(), labels.select(held)
     names, kept, own, other = [], [], [], []
     for config, level in zip(configs, levels.tolist(), strict=True):

@@ -31,8 +31,8 @@ _HYBRID_AS_PUBLISHED = f"svd(matrices=hybrid, min_preferences=500, transform=bin
 CRF = "crf"
 _AS_IN_CODE = "optimizer=sgd, batch=1, rate=2, decay=0, l2=0, average=1, passes=300, kept_pass=last"
 CRF_AS_IN_CODE = f"crf(length_power=1, divisor=others, scaling=none, metric='ndcg@10:exp', {_AS_IN_CODE})"
-FUSED = "fused"
-FUSED_TREES = "fused(trees=100)"
+FUSED = "fused(views=all)"
+FUSED_TREES = "fused(trees=100, views=all)"
 
 
 def _figures_by_set(mq2008: str, mq2007: str) -> dict[str, Figures]:
@@ -210,6 +210,7 @@ _FUSED = PublishedTable(
     notes=(
         "The published figures next to Fused are those of LR-logR, the best published model.",
         "Paired tests use Podium's run of LR-logR: figures by query were not published.",
+        "Fused has all views here, as when the table was first made; its default for lists has fewer.",
         "The item features are the 46 of LETOR's MQ2008 on the same documents; LR-logR did not use them.",
     ),
 )

@@ -92,3 +92,23 @@ def test_auto_has_no_parameters(tmp_path):
     (tmp_path / "x.csv").write_text("query,expert,item,rank\n1,e,a,1\n")
     done = click_testing.CliRunner().invoke(program, ["fuse", str(tmp_path / "x.csv"), "-p", "k=20"])
     assert isinstance(done.exception, ParameterError) or "auto chooses the method" in done.stderr
+
+
+@pytest.mark.parametrize("form", ["votes", "ratings"])
+def test_a_reversed_minority_does_not_take_over(form):
+    """A third of the judges answer in reverse, consistently: models of quality may fit them, and all is upside down."""
+    from podium.testing.crowds import add_spammers, simulate
+
+    chance = np.random.default_rng((200, 7))
+    quality = {f"judge {k}": float(q) for k, q in enumerate(chance.beta(7, 3, 40))}
+    given = (
+        {"items": 48, "judgements": 24}
+        if form == "votes"
+        else {"form": "ratings", "queries": 20, "items": 20, "judgements": 10, "levels": 2}
+    )
+    crowd = simulate(quality, seed=200, **given)
+    spoiled = add_spammers(crowd.preferences, 0.5, "malicious", 200, crowd.labels)
+    method = choose_method(spoiled).method
+    assert evaluate(method.aggregate(spoiled), crowd.labels, "pairs").mean()["pairs"] > 0.7
+    clean = choose_method(crowd.preferences).method
+    assert clean.name == ("crowd_bt" if form == "votes" else "dawid_skene")

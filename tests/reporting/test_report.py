@@ -19,6 +19,7 @@ from podium.data.demo import demo
 from podium.data.vote_table import VoteTable
 from podium.reporting import VoteSources, report
 from podium.reporting.inputs import ReportRequest, collect_inputs
+from podium.reporting.verdict import describe_verdict
 from podium.reporting.vote_parts import find_slice_columns
 
 pytest.importorskip("vl_convert")
@@ -396,9 +397,27 @@ def test_the_verdict_screens_every_quick_method():
     assert {"rbc", "retargeting", "isr", "mc1"} <= set(tried.methods)
 
 
+def test_the_headline_has_one_p_value_that_is_corrected_for_the_choice():
+    """Twenty-four queries and all quick methods: winner and gain are those of `find_answer`."""
+    from podium import find_answer
+
+    data = demo(24)
+    found = collect_inputs(ReportRequest(data.preferences, data.labels, learn=False))
+    assert found.answer is not None
+    assert found.answer.method.name == found.best_method
+    again = find_answer(
+        data.preferences, data.labels, methods=list(found.results), learned=False, ties="trec", budget=None
+    )
+    assert found.answer.to_dict() == again.to_dict()
+    lines = " ".join(describe_verdict(found, ()))
+    assert lines.count("p = ") + lines.count("p <") == (found.answer.p is not None)
+    assert "over the best expert and " in lines
+
+
 def test_without_labels_a_few_methods_will_do():
     data = demo(5)
     assert list(collect_inputs(ReportRequest(data.preferences, learn=False)).results) == [
+        "quality_weighted",  # what auto chooses
         "rrf",
         "borda",
         "combmnz",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from podium.core.progress import Progress, no_progress
 from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid, format_decimal, format_interval, format_p_value
 from podium.core.text import format_count
+from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
@@ -137,17 +138,19 @@ def find_answer(
     features: Features | None = None,
     *,
     metric: MetricSpec = "ndcg@10",
+    methods: Sequence[str] | None = None,
     learned: bool = True,
     budget: float | None = BUDGET,
     seed: int = 0,
     level: float = 0.95,
+    ties: TieRule = "item",
     progress: Progress = no_progress,
 ) -> Answer:
     """The method for these data: chosen by labels where some query has them, otherwise by the form of the input.
 
     With labels, `choose_by_labels` tries all methods that fit the `budget` in seconds, those that learn from
-    labels only if `learned`. Without labels, `choose_method` decides, and nothing is known about the gain. The
-    method of the answer is fitted: it can aggregate, be saved and be deployed.
+    labels only if `learned`, or only the given `methods`. Without labels, `choose_method` decides, and nothing is
+    known about the gain. The method of the answer is fitted: it can aggregate, be saved and be deployed.
 
     >>> from podium.data.demo import demo
     >>> data = demo(40)
@@ -162,17 +165,26 @@ def find_answer(
     if labels is None or not find_labeled_queries(data).any():
         return _answer_without_labels(preferences, labels)
     choice = choose_by_labels(
-        data, metric, learned=learned, budget=budget, seed=seed, level=level, progress=progress
+        data,
+        metric,
+        methods,
+        learned=learned,
+        budget=budget,
+        seed=seed,
+        level=level,
+        ties=ties,
+        progress=progress,
     )
     return _answer_with_labels(preferences, choice)
 
 
 def _answer_without_labels(preferences: Preferences, labels: Labels | None) -> Answer:
     recommendation = choose_method(preferences)
-    method, notes = recommendation.method, ()
+    method = recommendation.method
+    notes: tuple[str, ...] = ()
     if not method.tags.per_query:
         with capture_warnings():
-            notes = method.aggregate(preferences).diagnostics.notes
+            notes = tuple(method.aggregate(preferences).diagnostics.notes)
     doubt = next((n for n in notes if "hardly agree" in n), "")
     explanation = "Without labels nobody can say how good it is."
     if labels is not None:
@@ -184,7 +196,7 @@ def _answer_without_labels(preferences: Preferences, labels: Labels | None) -> A
         recommendation.loss,
         "unknown",
         f"{explanation} {doubt[:1].upper()}{doubt[1:]}." if doubt else explanation,
-        notes=tuple(notes),
+        notes=notes,
         improvements=suggest_improvements(preferences),
     )
 

@@ -21,7 +21,9 @@ FIGURES |= {n: n for n in ("first", "seconds", "weight")}
 
 @click.command(name="annotators")
 @add_option(Input, "qrels", "Gold judgements, to measure annotators against.")
-@click.option("-m", "--method", help="Consensus method to compare annotators with.  [default: crowdagg]")
+@click.option(
+    "-m", "--method", help="Consensus method to compare annotators with.  [default: as podium fuse chooses]"
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
 @add_option(Output, "top", "Show only the first N annotators.", type=click.IntRange(1), metavar="N")
 @click.option(

@@ -84,7 +84,7 @@ MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
 @click.option(
     "--by",
     type=click.Choice(["query"]),
-    help="One leaderboard per query, for queries with separate items.",
+    help="One leaderboard per query; the default where no item appears in two queries.",
 )
 @add_option(Output, "plot", "Draw the leaderboard: a .svg, .png or .html file.")
 @click.option("--load", type=click.Path(exists=True), help="Add the votes to those of a saved leaderboard.")
@@ -153,6 +153,10 @@ def verb(
         return
     if anytime:
         _refuse_beside("--anytime", **{"by": by, "pair-floor": pair_floor, "next": next_})
+    alone = anytime or load or save or output.plot or pair_floor is not None or "reference" in given
+    if by is None and not alone and _has_separate_items(source.preferences):
+        echo_note("no item appears in two queries, so every query has its own leaderboard (--by query)")
+        by = "query"
     if trust or robust:
         refused = {"by": by, "pair-floor": pair_floor, "next": next_, "anytime": anytime}
         _refuse_beside("--trust and --robust", **refused, robust=trust and robust)
@@ -227,6 +231,16 @@ def _build_board(
 
 
 # -- one per query ---------------------------------------------------------------------------------------------------
+
+
+def _has_separate_items(preferences: Preferences) -> bool:
+    """Whether votes are on several queries, and no item is in two of them: pooled scores would mean nothing."""
+    from podium.data.preferences import Form
+
+    if Form.COMPARISON not in preferences.forms:
+        return False
+    items = preferences.index.items.tolist()
+    return len(preferences) > 1 and len(set(items)) == len(items)
 
 
 def _show_boards_by_query(

@@ -17,6 +17,10 @@ RATING_VALUES = (
     10  # ratings lie on a short scale of whole numbers, and repeat; scores of search engines do not
 )
 TIED = 0.25  # share of the rows of a list that are tied with the row before
+GUESSING, CONTRARY = (
+    0.5,
+    0.2,
+)  # quality of a judge who guesses; share of judges below it that calls for a check
 UNMEASURED = (
     "It gives up a measured choice: with judgements for 20 queries, auto compares all methods on them."
 )
@@ -39,7 +43,8 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
     """The method for this input, without labels; `parameters` such as `weights` go to the method.
 
     Ranked lists and search scores: `quality_weighted`; a single expert: `rrf`, which keeps its order. Ratings
-    on a scale: `dawid_skene`. Votes by several judges: `crowd_bt`; by one: `bradley_terry`.
+    on a scale: `dawid_skene`. Votes by several judges: `crowd_bt`; by one: `bradley_terry`. `crowdagg` replaces the
+    two models of judges where they side with a minority that contradicts the others.
     docs/project/auto-protocol.md has the measurements behind this.
 
     >>> lists = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}})
@@ -59,14 +64,37 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
             )
             return MethodRecommendation(make("bradley_terry", **parameters), reason, loss)
         reason = f"votes of {counted}, each weighted by its estimated quality"
-        return MethodRecommendation(make("crowd_bt", **parameters), reason, UNMEASURED)
+        return _recommend_for_crowd(preferences, make("crowd_bt", **parameters), reason)
     if _holds_ratings(preferences) and experts > 1:
         reason = f"ratings by {counted}, each with its own estimated errors"
-        return MethodRecommendation(make("dawid_skene", **parameters), reason, UNMEASURED)
+        return _recommend_for_crowd(preferences, make("dawid_skene", **parameters), reason)
     if experts <= 1:
         return MethodRecommendation(make("rrf", **parameters))
     reason = f"ranked lists of {counted}, each weighted by its agreement with the others"
     return MethodRecommendation(make("quality_weighted", **parameters), reason, UNMEASURED)
+
+
+def _recommend_for_crowd(preferences: Preferences, method: Aggregator, reason: str) -> MethodRecommendation:
+    """The method, or `crowdagg` where the method sides with judges who contradict most of the others.
+
+    A model of quality fits as well with all qualities reversed. `crowdagg` checks that; where many judges seem to
+    contradict the consensus, its order decides which of the two it is.
+    """
+    consensus = method.aggregate(preferences)
+    quality = consensus.expert_weights
+    if quality is None or (quality < GUESSING).mean() < CONTRARY:
+        return MethodRecommendation(method, reason, UNMEASURED)
+    cautious = make("crowdagg", weights=method.weights)
+    centered = []
+    for result in (consensus, cautious.aggregate(preferences)):
+        index = result.index
+        place = np.empty(len(result.order))
+        place[result.order] = np.arange(len(result.order)) - index.starts[index.query_of_slot]
+        centered.append(place - (index.sizes[index.query_of_slot] - 1) / 2)
+    if float(centered[0] @ centered[1]) >= 0:
+        return MethodRecommendation(method, reason, UNMEASURED)
+    reason = f"{method.name} would side with judges who contradict most of the others"
+    return MethodRecommendation(cautious, reason, UNMEASURED)
 
 
 def _holds_ratings(preferences: Preferences) -> bool:

@@ -88,9 +88,10 @@ def report(
     }
     if inputs.comparison is not None:
         c = inputs.comparison
+        nested = ", its p-value nested cross-validation that repeats the choice" * (inputs.answer is not None)
         facts["tests"] = (
             f"paired {c.test} test; {100 * c.level:g} % intervals {INTERVALS[c.test]}; tables use Holm's correction, "
-            "the verdict maxT over all pairs of methods; ties and score precision as in trec_eval; a judged "
+            f"the verdict maxT over all pairs of methods{nested}; ties and score precision as in trec_eval; a judged "
             "query without results counts as 0"
         )
     facts |= made or {}

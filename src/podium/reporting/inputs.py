@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from podium.analysis.annotators import Annotators, annotators
+from podium.analysis.answer import Answer, find_answer
 from podium.analysis.experts import Diagnosis, diagnose
 from podium.analysis.leaderboard import Leaderboard, leaderboard
 from podium.core.errors import ParameterError, PodiumError, capture_warnings
@@ -25,8 +26,10 @@ from podium.evaluate.method_screening import MethodScreen, screen_methods
 from podium.evaluate.metric_curves import Curve, curves
 from podium.evaluate.result_rankings import aggregate_methods, compute_rbo_by_query, expert_rankings
 from podium.evaluate.simultaneous_tests import Lead, compute_leads, estimate_choice_value
+from podium.evaluate.tuning.labeled_choice import FEW
 from podium.evaluate.unlisted_reading import warn_of_other_reading
 from podium.kernels.dispatch import F8
+from podium.methods.automatic_choice import choose_method
 from podium.methods.base import Aggregator, make
 from podium.metrics.base import MetricSpec, parse
 from podium.reporting.vote_parts import VoteParts, VoteSources, collect_vote_parts
@@ -73,6 +76,7 @@ class ReportInputs:
     weighers: Mapping[str, Aggregator] = field(default_factory=dict)  # models whose weights are shown
     shown_only: bool = False  # they were trained for the figure only
     run: str | None = None  # the comparison row of the best expert
+    answer: Answer | None = None  # the choice among the methods, where they were not requested by name
     held_out: HeldOutLabels | None = None  # labeled queries that no model was fitted on
     warnings: tuple[str, ...] = ()  # issued while the parts were computed
 
@@ -133,11 +137,11 @@ class ReportInputs:
 
 
 def default_methods(preferences: Preferences) -> dict[str, Aggregator]:
-    """A few well-known methods of different kinds that can read these preferences."""
+    """The method that `auto` names without labels, and a few well-known ones that can read these preferences."""
     wanted = usual_methods(preferences.forms)
     if is_crowd(preferences):
         wanted = ["crowdagg", "net_votes", "dawid_skene", "rrf", "borda", "copeland"]
-    made = {name: make(name) for name in wanted}
+    made = {name: make(name) for name in (choose_method(preferences).method.name, *wanted)}
     return {n: m for n, m in made.items() if preferences.forms <= m.tags.accepts}
 
 
@@ -174,10 +178,12 @@ def collect_inputs(request: ReportRequest) -> ReportInputs:
     if not len(request.preferences) or not request.preferences.forms:
         raise ParameterError("the preferences are empty; give lists or votes")
     p, labels = request.preferences, request.labels
+    automatic = False
     with capture_warnings() as messages:
         if not request.methods:
             usual = choose_methods(p, labels)
             request = replace(request, methods=usual.methods, slow=usual.slow)
+            automatic = True
         methods = request.methods
         results, left_out = aggregate_methods(methods.items(), p, request.features)
         request = replace(request, methods={name: methods[name] for name in results})
@@ -190,8 +196,14 @@ def collect_inputs(request: ReportRequest) -> ReportInputs:
         inputs = ReportInputs(request, results, diagnosis=diagnosis, warnings=notes)
         if shared is not None:
             inputs = _add_comparison(inputs, shared)
+        if automatic and inputs.comparison is not None and inputs.comparison.queries >= FEW:
+            # the same methods, ties and metric as in the comparison, so that both name the same winner
+            find = functools.partial(
+                find_answer, p, shared, metric=request.metrics[0], learned=False, ties="trec"
+            )
+            inputs = _try_part(inputs, "answer", functools.partial(find, methods=list(results), budget=None))
         if is_crowd(p) and request.pairs:
-            consensus = next((c for n, c in results.items() if n.startswith("crowdagg")), None)
+            consensus = results.get(choose_method(p).method.name)
             judge = functools.partial(annotators, p, consensus, labels=shared, times=request.times)
             inputs = _try_part(inputs, "crowd", judge)
         if has_board(p) and request.pairs:

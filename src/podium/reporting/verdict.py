@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from podium.analysis.answer import Answer
 from podium.core.tables import format_decimal, format_p_value
 from podium.core.text import join_names
 from podium.data.unlisted_rule import describe_unlisted_rule
@@ -41,12 +42,30 @@ def _describe_by_labels(inputs: ReportInputs, c: Comparison) -> list[str]:
         return [f"On the one query that has labels, {score}; one query is not evidence."]
     rivals = [lead for lead in inputs.leads if lead.over != inputs.run]
     against = _describe_best_expert(inputs, c.level)
+    if inputs.answer is not None and inputs.answer.method.name == best:
+        against = _describe_gain(inputs.answer)
     if rivals and all(lead.wins == lead.losses == 0 for lead in rivals):
         count = len(inputs.measured_methods)
         same = f"All {count} methods score equally on every query ({metric} {format_decimal(mean)})"
         return [f"{same}; use the simplest.", *against]
-    winner = _describe_winner(best, mean, metric, rivals, c.level)
+    winner = _describe_winner(best, mean, metric, rivals, c.level, with_figures=inputs.answer is None)
     return [winner, *against, *_describe_learned_winner(inputs, c)]
+
+
+def _describe_gain(answer: Answer) -> list[str]:
+    """The gain of choosing among all methods, on held-out queries, with one p-value for both rivals."""
+    gains = []
+    for row in answer.rows:
+        low, high = (format_decimal(end, sign=True) for end in (row.low, row.high))
+        gains.append(f"{format_decimal(row.difference, sign=True)} [{low}, {high}] over {row.name}")
+    text = f"On held-out queries the choice among {answer.candidates} methods gains {' and '.join(gains)}"
+    if answer.p is None:
+        return [f"{text}: fusion is not shown to be better."]
+    p = format_p_value(answer.p)
+    claim = "better than both" if len(answer.rows) > 1 else "better"
+    return [
+        f"{text} (p {p if p.startswith('<') else f'= {p}'} that it is {claim}, corrected for the choice)."
+    ]
 
 
 def _describe_learned_winner(inputs: ReportInputs, c: Comparison) -> list[str]:
@@ -63,13 +82,16 @@ def _describe_learned_winner(inputs: ReportInputs, c: Comparison) -> list[str]:
     return [f"{inputs.best_method} was trained on labels; if on these, evaluate it on others first.{other}"]
 
 
-def _describe_winner(best: str, mean: float, metric: str, rivals: list[Lead], level: float) -> str:
+def _describe_winner(
+    best: str, mean: float, metric: str, rivals: list[Lead], level: float, *, with_figures: bool
+) -> str:
     if not rivals:
         return f"{best} has {metric} {format_decimal(mean)}; it is the only method."
     open_ = [lead.over for lead in rivals if not _is_significant(lead, level)]
     first = f"Use {best}: its {metric} of {format_decimal(mean)} is the highest of {len(rivals) + 1} methods"
     if not open_:
-        return f"{first}, and significantly so (nearest: {rivals[0].over}, {_format_lead(rivals[0])})."
+        figures = f", {_format_lead(rivals[0])}" if with_figures else ""
+        return f"{first}, and significantly so (nearest: {rivals[0].over}{figures})."
     names = join_names(open_, NAMED)
     if len(open_) == len(rivals):
         return f"{first}, but it is statistically tied with {names}: any of them will do."

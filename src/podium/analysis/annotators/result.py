@@ -51,6 +51,7 @@ from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
 from podium.kernels.dispatch import F8
+from podium.methods.automatic_choice import choose_method
 from podium.methods.base import make
 
 __all__ = ["VERDICTS", "Annotator", "Annotators", "annotators"]
@@ -228,14 +229,15 @@ def annotators(
     preferences: Preferences,
     consensus: Consensus | None = None,
     *,
-    method: str = "crowdagg",
+    method: str = "auto",
     labels: Labels | None = None,
     times: JudgementTimes | None = None,
     level: float = 0.95,
 ) -> Annotators:
     """Report on every annotator (expert) of the preferences.
 
-    `method` computes the `consensus` unless it is given. Gold `labels` add the accuracy against them; `times`
+    `method` computes the `consensus` unless it is given; `auto` is what `podium fuse` takes for this form of
+    input (`choose_method`). Gold `labels` add the accuracy against them; `times`
     maps annotators to the seconds per judgement. Intervals come from Jeffreys' beta posterior at `level`;
     pairs of one list count by their effective sample size.
     """
@@ -245,7 +247,8 @@ def annotators(
     if not crowd.judgements.any():
         raise InputError("there are no judgements", remedy="give ratings, lists or votes of annotators")
     if consensus is None:
-        consensus = make(method).aggregate(preferences)
+        chosen = choose_method(preferences).method if method == "auto" else make(method)
+        consensus = chosen.aggregate(preferences)
     counts = crowd.count_against_others()
     judged = judge_annotators(crowd, counts, level)
     shown, near = measure_sides(crowd), compare_peers(crowd)

@@ -120,6 +120,7 @@ class LabeledChoice:
 def choose_by_labels(
     dataset: Dataset,
     metric: MetricSpec = "ndcg@10",
+    methods: Sequence[str] | None = None,
     *,
     learned: bool = True,
     budget: float | None = BUDGET,
@@ -134,9 +135,10 @@ def choose_by_labels(
     """The simplest method that is not worse than the best on held-out queries, fitted on all judged queries.
 
     Candidates are all methods that read the input and fit the `budget` (seconds; None: no limit), with default
-    parameters; those that learn from labels only if `learned`. Which ones fit is estimated from the size of
-    the data, so that the same input has the same candidates on every machine; where the clock stops earlier, a
-    note says so. Below ten judged queries the method is the one that `choose_method` names without labels.
+    parameters; those that use labels only if `learned`; with `methods`, only these. Which ones fit is estimated
+    from the size of the data, so that the same input has the same candidates on every machine; where the clock
+    stops earlier, a note says so. Below ten judged queries the method is the one that `choose_method` names
+    without labels.
 
     >>> from podium.data.demo import demo
     >>> choice = choose_by_labels(demo(40), learned=False)
@@ -151,7 +153,8 @@ def choose_by_labels(
     base = resolve_baseline(problem, None)
     unlabeled = choose_method(dataset.preferences).method
     few = len(problem) < FEW
-    configs, levels, left_out = plan_candidates(problem, [base, unlabeled], learned and not few, seconds, few)
+    given = [] if few else methods
+    configs, levels, left_out = plan_candidates(problem, [base, unlabeled], learned, seconds, given)
     table = ScoreTable(problem, configs)
     table.stop_at = begin + STARTED * seconds
     threads = dispatch.count_threads() if workers is None else workers
@@ -165,7 +168,7 @@ def choose_by_labels(
     for row in range(table.config_limit, len(configs)):
         left_out[configs[row].method] = "not reached within the time budget; allow more time"
     left_out |= {configs[row].method: why for row, why in table.failed.items()}
-    # with few labels the last of the two candidates is taken whatever its mean: lower levels win where all are near
+    # with few labels the choice without labels is taken, whatever its mean
     choose = choose_simplest(levels[rows]) if not few else _choose_last
     estimate = (
         estimate_nested(table, [rows] * problem.fold_count, repr(base), rounds, seed, choose)
@@ -182,9 +185,17 @@ def _choose_last(values: Any, counts: Any) -> I8:
 
 
 def plan_candidates(
-    problem: TuningTask, first: Sequence[Aggregator], learned: bool, seconds: float, few: bool
+    problem: TuningTask,
+    first: Sequence[Aggregator],
+    learned: bool,
+    seconds: float,
+    methods: Sequence[str] | None = None,
 ) -> tuple[list[TuningConfig], I8, dict[str, str]]:
-    """Configurations by rising level, the level of each, and the methods left out with the reason."""
+    """Configurations by rising level, the level of each, and the methods left out with the reason.
+
+    The methods `first` take part whatever they cost, and so do those named in `methods`, without which all are
+    considered.
+    """
     whole, part = problem.data.preferences, problem.select_part(np.arange(len(problem))).preferences
     configs = {TuningConfig(m.name): 0 for m in first}
     left_out: dict[str, str] = {}
@@ -192,42 +203,43 @@ def plan_candidates(
     fits = folds * (folds + 1) // 2 + 1  # without each fold, without each pair of folds, and with all queries
     million = (part.lists.rows + len(part.comparisons)) / 1e6
     spent = 0.0
+    every = registry.aggregators.all()
     names = sorted(
-        registry.aggregators.all().items(),
-        key=lambda pair: (
-            _get_level(*pair),
-            FIT_SECONDS.get(pair[0], UNKNOWN) * pair[1].tags.supervised,
-            pair[0],
+        (name for name in every if (not every[name].tags.dialect if methods is None else name in methods)),
+        key=lambda name: (
+            _get_level(name),
+            FIT_SECONDS.get(name, UNKNOWN) * every[name].tags.supervised,
+            name,
         ),
     )
-    for name, cls in names:
-        tags = cls.tags
-        if TuningConfig(name) in configs or few or tags.dialect or (tags.supervised and not learned):
+    for name in names:
+        tags = every[name].tags
+        if TuningConfig(name) in configs or (tags.supervised and not learned):
             continue
         if refused := whole.forms - tags.accepts:
             left_out[name] = f"cannot read {', '.join(sorted(f.value for f in refused))} preferences"
             continue
         # to rank all queries once, and to fit and measure it on the judged ones
         cost = estimate_steps(tags, whole) * STEP_SECONDS
-        cost += (
-            fits * million * FIT_SECONDS.get(name, UNKNOWN)
-            if tags.supervised
-            else estimate_steps(tags, part) * STEP_SECONDS
-        )
-        most = PLANNED * seconds if tags.supervised else QUICK * STEP_SECONDS * max(1.0, seconds / BUDGET)
-        if (tags.supervised and spent + cost > most) or (not tags.supervised and cost > 2 * most):
+        if tags.supervised:
+            cost += fits * million * FIT_SECONDS.get(name, UNKNOWN)
+            allowed = PLANNED * seconds - spent
+        else:
+            cost += estimate_steps(tags, part) * STEP_SECONDS
+            allowed = 2 * QUICK * STEP_SECONDS * max(1.0, seconds / BUDGET)
+        if methods is None and cost > allowed:
             left_out[name] = f"about {cost:.2g} s do not fit the time budget; allow more time"
             continue
         spent += cost * tags.supervised
-        configs[TuningConfig(name)] = _get_level(name, cls)
-    if not few and len(problem.expert_values) > 1:
+        configs[TuningConfig(name)] = _get_level(name)
+    if methods is None and learned and len(problem.expert_values) > 1:
         configs |= {TuningConfig(name, (), QualityWeights()): 1 for name in WEIGHED}
     order = sorted(configs.items(), key=lambda pair: pair[1])
     return [config for config, _ in order], np.array([level for _, level in order]), left_out
 
 
-def _get_level(name: str, cls: type[Aggregator]) -> int:
-    return LEARNED_LEVELS.get(name, 2) if cls.tags.supervised else 0
+def _get_level(name: str) -> int:
+    return LEARNED_LEVELS.get(name, 2) if registry.aggregators.get(name).tags.supervised else 0
 
 
 def _describe_choice(table: ScoreTable, rows: I8, levels: I8, tuning: Tuning, few: int) -> LabeledChoice:
