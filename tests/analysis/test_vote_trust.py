@@ -295,6 +295,14 @@ def test_two_models_and_voters_with_one_vote():
     assert "50 voters cast fewer than 4 votes" in trust.conclusion
 
 
+def test_equal_times():
+    """Times of a whole day, or of one vote per second, say nothing about bursts."""
+    a, b, outcome, voter = draw_rows(np.random.default_rng(0), 8, 10)
+    for time in (np.zeros(len(a)), np.arange(len(a)) * 1.0):
+        trust = assess_trust(make_table(a, b, outcome, voter, time=time), time="time")
+        assert not trust.rows
+
+
 def test_times_that_are_no_numbers():
     a, b, outcome, voter = draw_rows(np.random.default_rng(0), 5, 10)
     votes = make_table(a, b, outcome, voter, day=["monday"] * len(a))

@@ -154,8 +154,8 @@ def verb(
     if anytime:
         _refuse_beside("--anytime", **{"by": by, "pair-floor": pair_floor, "next": next_})
     if trust or robust:
-        refused = {"by": by, "pair-floor": pair_floor, "next": next_, "anytime": anytime}
-        _refuse_beside("--trust and --robust", **refused, robust=trust and robust)
+        beside = {"by": by, "pair-floor": pair_floor, "next": next_, "anytime": anytime}
+        _refuse_beside("--trust and --robust", **beside, robust=trust and robust)
     if time is not None and (not (trust or robust) or load or without):
         raise click.UsageError("--time works with --trust or --robust, without --load and --without")
     if by is not None:

@@ -107,10 +107,11 @@ class RobustLeaderboard(Result[Standing]):
         """Who leads with and without the weights, and the price."""
         first, plain = self.rows[0].item, self.plain.rows[0].item
         lead = f"{first} leads on both boards" if first == plain else f"{first} leads instead of {plain}"
+        length = f"{abs(self.wider):.1%} {'longer' if self.wider >= 0 else 'shorter'}"
         return (
             f"{lead}; {self.excluded_voters:,} of {self.trust.voter_count:,} voters are left out and "
             f"{self.reduced_voters - self.excluded_voters:,} count less, {self.votes - self.counted_votes:,.0f} of "
-            f"{self.votes:,.0f} votes; intervals are {self.wider:+.1%} longer, and {self.extra_votes:.1%} more votes "
+            f"{self.votes:,.0f} votes; intervals are {length}, and {self.extra_votes:.1%} more votes "
             "would make up for it"
         )
 

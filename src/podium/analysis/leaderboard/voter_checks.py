@@ -358,8 +358,9 @@ def check_bursts(times: VoteTimes, voters: int) -> VoterCheck:
     score = normal_quantile((middle + 0.5) / (len(gap) + 1))
     level = np.bincount(owner, score, voters) / np.maximum(count, 1.0)
     within = float(((score - level[owner]) ** 2).sum() / max(len(gap) - (count > 0).sum(), 1))
+    within = max(within, 1e-12)  # 0 if all gaps are equal
     level -= np.median(level[tested])
-    spread = estimate_level_spread(level[tested], count[tested] / max(within, 1e-12))
+    spread = estimate_level_spread(level[tested], count[tested] / within)
     p = np.full(voters, np.nan)
     p[tested] = normal_cdf(level[tested] / np.sqrt(spread**2 + within / count[tested]))
     ends = np.searchsorted(owner, np.arange(voters + 1))
