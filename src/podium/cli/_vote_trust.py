@@ -17,9 +17,27 @@ if TYPE_CHECKING:
     from podium.data.vote_table import VoteTable
     from podium.reporting.vote_parts import VoteSources
 
-__all__ = ["read_vote_sources", "read_vote_times", "show_robust_board", "show_vote_trust"]
+__all__ = [
+    "check_trust_options",
+    "read_vote_sources",
+    "read_vote_times",
+    "show_robust_board",
+    "show_vote_trust",
+]
 
 MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
+
+
+def check_trust_options(
+    trust: bool, robust: bool, time: str | None, changed: bool, beside: dict[str, Any]
+) -> None:
+    """Refuse what --trust, --robust and --time do not work with; `changed`: votes are added or left out."""
+    if trust or robust:
+        for name, value in (beside | {"robust": trust and robust}).items():
+            if value:
+                raise click.UsageError(f"--{name} does not work with --trust and --robust; leave it out")
+    if time is not None and (changed or not (trust or robust)):
+        raise click.UsageError("--time works with --trust or --robust, without --load and --without")
 
 
 def read_vote_times(source: Input, time: str | None) -> tuple[VoteTable, str] | None:

@@ -275,8 +275,7 @@ def check_copies(votes: DecisiveVotes, chances: VoteChances, voters: Ids) -> Vot
     counts = np.bincount(voter, minlength=votes.voters).astype(np.float64)
     often = np.bincount(question) / len(question)
     meetings = counts[first] * counts[second] * float(often @ often)
-    sharing = -np.expm1(np.log(np.maximum(poisson_cdf(sizes - 1.0, meetings), 1e-300)))
-    tail = np.where(sharing < 1e-9, _bound_poisson_tail(sizes, meetings), sharing)
+    tail = _compute_poisson_tail(sizes, meetings)
     members = np.concatenate((first, second))
     partners = np.bincount(members, minlength=votes.voters)
     typical, _ = _find_smallest(votes.voters, members, np.concatenate((tail, tail)))
@@ -316,10 +315,12 @@ def _test_agreement(trials: TrialGroups, spread: float) -> F8:
     return upper
 
 
-def _bound_poisson_tail(count: I8, mean: F8) -> F8:
-    """An upper bound of P(a Poisson variable is at least `count`), for counts above the mean (Chernoff)."""
+def _compute_poisson_tail(count: I8, mean: F8) -> F8:
+    """P(a Poisson variable is at least `count`); very small ones are bounded from above (Chernoff)."""
+    tail = 1 - poisson_cdf(count - 1.0, mean)
     ratio = count / np.maximum(mean, 1e-300)
-    return np.where(ratio > 1, np.exp(np.minimum(count - mean - count * np.log(ratio), 0.0)), 1.0)
+    bound = np.exp(np.minimum(count - mean - count * np.log(ratio), 0.0))
+    return np.where((ratio > 1) & (tail < 1e-9), bound, np.maximum(tail, 1e-9))
 
 
 def _list_meetings(question: I8) -> tuple[I8, I8]:
