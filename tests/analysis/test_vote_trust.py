@@ -177,6 +177,20 @@ def test_voters_with_strong_tastes_are_not_named():
     assert trust.checks[0].details["spread"] == pytest.approx(1.0, abs=0.2)
 
 
+def test_few_judges_with_different_side_effects_are_not_named():
+    """Eight judges are too few to call the one who differs most dishonest."""
+    named = 0
+    for seed in range(10):
+        random = np.random.default_rng([14, seed])
+        a, b, _, voter = draw_rows(random, 8, 130)
+        scores, bias = np.linspace(1, -1, ITEMS), random.normal(size=8) * 0.7
+        outcome = (random.random(len(a)) < 1 / (1 + np.exp(scores[b] - scores[a] - bias[voter]))).astype(
+            float
+        )
+        named += bool(assess_trust(make_table(a, b, outcome, voter)).rows)
+    assert named <= 1
+
+
 def test_assigned_pairs_are_not_suspicious():
     """Every voter compares one item of its own with the others, and votes honestly."""
     random = np.random.default_rng(7)
