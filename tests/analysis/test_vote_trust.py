@@ -247,6 +247,11 @@ def test_robust_board_withstands_planted_voters():
     assert alone.extra_votes < 0.05
 
 
+def test_a_robust_board_of_voters_who_all_count_is_the_plain_one():
+    few = VoteTable.from_columns(["a", "a"], ["b", "b"], [1, 0], expert=["x", "y"])
+    assert robust_leaderboard(few).wider == 0
+
+
 def test_robust_weights_are_those_of_a_weighted_fit():
     """The robust board equals the plain board of votes that carry the weights of their voters."""
     votes = plant("one item", np.random.default_rng(11))

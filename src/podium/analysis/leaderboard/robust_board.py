@@ -165,7 +165,7 @@ def weigh_experts(tally: Tally, weights: F8) -> Tally:
     columns: dict[str, Any] = {name: getattr(tally, name)[kept] for name in codes}
     columns |= {name: getattr(tally, name)[kept] * by_row[kept] for name in ("won", "lost", "tied")}
     columns |= {name: getattr(tally, name)[kept] * by_row[kept] ** 2 for name in SQUARES}
-    return replace(tally, **columns, fractional=True)
+    return replace(tally, **columns)
 
 
 def robust_leaderboard(
@@ -188,7 +188,8 @@ def robust_leaderboard(
         plain = votes if isinstance(votes, Leaderboard) else leaderboard(tally_votes(votes), settings=how)
         trust = trust or assess_trust(votes, time=time, l2=how.l2)
         weighted = weigh_experts(plain.tally, trust.weights)
-        robust = leaderboard(weighted, settings=how)
+        # a vote of a smaller weight is still one vote
+        robust = leaderboard(weighted, settings=replace(how, vote_weights="importance"))
     lost = [item for item in plain.tally.items if robust.tally.items.code_of(item) is None]
     if lost:
         raise InputError(
