@@ -28,6 +28,9 @@ first run.
 - price: without planted votes, the ratio of the mean squared errors of robust and plain scores (less their means)
   against the truth, the length of their intervals, and the coverage of the 95 % intervals of both (tastes 0,
   so that the truth is what the votes are drawn from).
+- Tried: after first runs of one board per row, the check for copies got its test of shared questions, the check for
+  bursts normal scores, and voters with unusual items lost their weight in the first fit. Later runs include those
+  boards.
 - speed: a million votes by 100,000 voters among 129 models: seconds of wall-clock and of processor time of each part.
 """
 

@@ -177,6 +177,20 @@ def test_voters_with_strong_tastes_are_not_named():
     assert trust.checks[0].details["spread"] == pytest.approx(1.0, abs=0.2)
 
 
+def test_few_judges_with_different_side_effects_are_not_named():
+    """Eight judges are too few to call the one who differs most dishonest."""
+    named = 0
+    for seed in range(10):
+        random = np.random.default_rng([14, seed])
+        a, b, _, voter = draw_rows(random, 8, 130)
+        scores, bias = np.linspace(1, -1, ITEMS), random.normal(size=8) * 0.7
+        outcome = (random.random(len(a)) < 1 / (1 + np.exp(scores[b] - scores[a] - bias[voter]))).astype(
+            float
+        )
+        named += bool(assess_trust(make_table(a, b, outcome, voter)).rows)
+    assert named <= 1
+
+
 def test_assigned_pairs_are_not_suspicious():
     """Every voter compares one item of its own with the others, and votes honestly."""
     random = np.random.default_rng(7)
@@ -231,6 +245,11 @@ def test_robust_board_withstands_planted_voters():
     assert alone.counted_votes > 0.95 * alone.votes
     assert abs(alone.wider) < 0.05
     assert alone.extra_votes < 0.05
+
+
+def test_a_robust_board_of_voters_who_all_count_is_the_plain_one():
+    few = VoteTable.from_columns(["a", "a"], ["b", "b"], [1, 0], expert=["x", "y"])
+    assert robust_leaderboard(few).wider == 0
 
 
 def test_robust_weights_are_those_of_a_weighted_fit():
@@ -293,6 +312,14 @@ def test_two_models_and_voters_with_one_vote():
     assert [row.voter for row in trust.rows] == [59]
     assert trust.few == 50
     assert "50 voters cast fewer than 4 votes" in trust.conclusion
+
+
+def test_equal_times():
+    """Times of a whole day, or of one vote per second, say nothing about bursts."""
+    a, b, outcome, voter = draw_rows(np.random.default_rng(0), 8, 10)
+    for time in (np.zeros(len(a)), np.arange(len(a)) * 1.0):
+        trust = assess_trust(make_table(a, b, outcome, voter, time=time), time="time")
+        assert not trust.rows
 
 
 def test_times_that_are_no_numbers():

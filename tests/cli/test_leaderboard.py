@@ -455,6 +455,16 @@ def test_robust(rigged, tmp_path):
     assert [row["item"] for row in again["rows"]] == [row[1] for row in rows]
 
 
+def test_trust_without_voters(rigged):
+    done = run(rigged, "--trust", "-O", "expert=")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[0].split("\t")[3:] == ["votes added", "votes removed"]
+    assert "voters are not checked: all votes come from one voter, 'rigged'; name the column" in done.stderr
+    document = json.loads(run(rigged, "--trust", "--json", "-O", "expert=").stdout)
+    assert document["trust"] is None
+    assert document["missing"].startswith("all votes come from one voter")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -466,7 +476,7 @@ def test_robust(rigged, tmp_path):
         (("--trust", "--slice", "voter"), "--trust does not work with --control and --slice"),
         (("--trust", "-O", "expert=user"), "there is no column 'user'"),
         (("--robust", "--judges", "discounted"), "judges is discounted"),
-        (("--trust", "-O", "expert="), "all votes come from one voter"),
+        (("--robust", "-O", "expert="), "all votes come from one voter"),
     ],
 )
 def test_trust_refusals(rigged, words, message):

@@ -17,9 +17,27 @@ if TYPE_CHECKING:
     from podium.data.vote_table import VoteTable
     from podium.reporting.vote_parts import VoteSources
 
-__all__ = ["read_vote_sources", "read_vote_times", "show_robust_board", "show_vote_trust"]
+__all__ = [
+    "check_trust_options",
+    "read_vote_sources",
+    "read_vote_times",
+    "show_robust_board",
+    "show_vote_trust",
+]
 
 MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
+
+
+def check_trust_options(
+    trust: bool, robust: bool, time: str | None, changed: bool, beside: dict[str, Any]
+) -> None:
+    """Refuse what --trust, --robust and --time do not work with; `changed`: votes are added or left out."""
+    if trust or robust:
+        for name, value in (beside | {"robust": trust and robust}).items():
+            if value:
+                raise click.UsageError(f"--{name} does not work with --trust and --robust; leave it out")
+    if time is not None and (changed or not (trust or robust)):
+        raise click.UsageError("--time works with --trust or --robust, without --load and --without")
 
 
 def read_vote_times(source: Input, time: str | None) -> tuple[VoteTable, str] | None:
@@ -79,7 +97,10 @@ def show_vote_trust(
     from podium.analysis.leaderboard import assess_tampering
 
     table, time = (None, None) if timed is None else timed
-    assessment = assess_tampering(board, table=table, time=time, alarm=alarm, places=output.top or 10)
+    # without a column of voters the margins are still known
+    strict = len(board.tally.experts) > 1
+    places = output.top or 10
+    assessment = assess_tampering(board, table=table, time=time, alarm=alarm, places=places, strict=strict)
     if output.json:
         print_json(assessment.to_dict())
         return
@@ -87,31 +108,28 @@ def show_vote_trust(
 
 
 def _print_assessment(assessment: TamperingAssessment) -> None:
-    trust, influence, margin, robust = (
-        assessment.trust,
-        assessment.influence,
-        assessment.margin,
-        assessment.robust,
-    )
-    assert trust is not None
-    assert influence is not None
-    assert robust is not None
-    title = f"{trust.voter_count:,} voters, {trust.votes:,} votes"
-    if trust.rows:
-        print_grid(dataclasses.replace(trust.grid(), title=f"{title}: improbable votes"))
-    else:
-        click.echo(title)
-    for check in trust.checks:
-        click.echo(f"{MARKS[check.verdict]:>5}  {check.name}: {check.text}")
-    echo_note(f"{trust.conclusion}.")
-    click.echo("")
-    top = dataclasses.replace(influence.grid(), rows=influence.grid().rows[:5])
-    print_grid(dataclasses.replace(top, title="most influential voters"), wide=("one step",), room=110)
-    echo_note(f"{influence.conclusion}.")
-    click.echo("")
+    trust, influence, margin = assessment.trust, assessment.influence, assessment.margin
+    if trust is not None:
+        title = f"{trust.voter_count:,} voters, {trust.votes:,} votes"
+        if trust.rows:
+            print_grid(dataclasses.replace(trust.grid(), title=f"{title}: improbable votes"))
+        else:
+            click.echo(title)
+        for check in trust.checks:
+            click.echo(f"{MARKS[check.verdict]:>5}  {check.name}: {check.text}")
+        echo_note(f"{trust.conclusion}.")
+        click.echo("")
+    if influence is not None:
+        top = dataclasses.replace(influence.grid(), rows=influence.grid().rows[:5])
+        print_grid(dataclasses.replace(top, title="most influential voters"), wide=("one step",), room=110)
+        echo_note(f"{influence.conclusion}.")
+        click.echo("")
     print_grid(dataclasses.replace(margin.grid(), title="votes that take a place away"))
     echo_note(f"{margin.conclusion}.")
-    echo_note(f"with --robust, {robust.conclusion}.")
+    if assessment.robust is not None:
+        echo_note(f"with --robust, {assessment.robust.conclusion}.")
+    if assessment.missing:
+        echo_warning(f"voters are not checked: {assessment.missing}")
 
 
 def show_robust_board(

@@ -10,7 +10,7 @@ import click
 
 from podium.cli._contextual_board import show_contextual_board, split_names
 from podium.cli._options import add_option, add_options
-from podium.cli._vote_trust import read_vote_times, show_robust_board, show_vote_trust
+from podium.cli._vote_trust import check_trust_options, read_vote_times, show_robust_board, show_vote_trust
 from podium.cli.input import Input, with_input
 from podium.cli.output import (
     Output,
@@ -138,30 +138,28 @@ def verb(
             raise ParameterError(f"the anchor is {anchor!r}; give a number, or ITEM=NUMBER") from None
 
     if control is not None or slice_ is not None:
-        refused = {
-            "without": without,
-            "next": next_,
-            "by": by,
-            "load": load,
-            "save": save,
-            "anytime": anytime,
-            "trust": trust,
-            "robust": robust,
-        }
+        refused: dict[str, Any] = {"without": without, "next": next_, "by": by, "load": load, "save": save}
+        refused |= {"anytime": anytime, "trust": trust, "robust": robust}
         _refuse_beside("--control and --slice", **refused)
         show_contextual_board(source, split_names(control), slice_, pair_floor, given, output)
         return
     if anytime:
         _refuse_beside("--anytime", **{"by": by, "pair-floor": pair_floor, "next": next_})
-    alone = anytime or load or save or output.plot or pair_floor is not None or "reference" in given
+    refused = {"by": by, "pair-floor": pair_floor, "next": next_, "anytime": anytime}
+    check_trust_options(trust, robust, time, bool(load or without), refused)
+    alone = (
+        anytime
+        or trust
+        or robust
+        or load
+        or save
+        or output.plot
+        or pair_floor is not None
+        or "reference" in given
+    )
     if by is None and not alone and _has_separate_items(source.preferences):
         echo_note("no item appears in two queries, so every query has its own leaderboard (--by query)")
         by = "query"
-    if trust or robust:
-        refused = {"by": by, "pair-floor": pair_floor, "next": next_, "anytime": anytime}
-        _refuse_beside("--trust and --robust", **refused, robust=trust and robust)
-    if time is not None and (not (trust or robust) or load or without):
-        raise click.UsageError("--time works with --trust or --robust, without --load and --without")
     if by is not None:
         single = {"--plot": output.plot, "--load": load, "--save": save}
         for name, value in (single | {"--anchor ITEM=NUMBER": given.get("reference")}).items():
@@ -181,10 +179,9 @@ def verb(
         from podium.analysis.leaderboard.chart import plot_leaderboard
 
         plot_leaderboard(board, output.plot, top=output.top)
-    if trust:
-        show_vote_trust(board, read_vote_times(source, time), alarm, output)
-    elif robust:
-        show_robust_board(board, read_vote_times(source, time), alarm, output)
+    if trust or robust:
+        show = show_vote_trust if trust else show_robust_board
+        show(board, read_vote_times(source, time), alarm, output)
     elif anytime:
         _print_anytime_board(board, output.top, output.json)
     else:

@@ -144,6 +144,9 @@ def _describe_by_votes(inputs: ReportInputs) -> list[str]:
     words = [parts.tampering.margin.conclusion]
     if parts.tampering.rows and parts.tampering.trust is not None:
         words.append(parts.tampering.trust.conclusion)
+    robust = parts.tampering.robust
+    if robust is not None and robust.rows[0].item != first.item:
+        words.append(f"if improbable votes count little, {robust.rows[0].item} leads instead of {first.item}")
     return [sentence, *advice, *(f"{line[:1].upper()}{line[1:]}." for line in words)]
 
 

@@ -101,6 +101,8 @@ class LeaderMargin(Result[PlaceMargin]):
             ("votes removed", show_number("removed")),
             ("voters removed", show_number("removed_voters")),
         ]
+        if all(row.removed_voters is None for row in self.rows):
+            columns.pop()
         return build_grid(columns, self.rows, left=3)
 
     def blocks(self) -> tuple[ViewBlock, ...]:

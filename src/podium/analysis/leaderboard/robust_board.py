@@ -107,10 +107,11 @@ class RobustLeaderboard(Result[Standing]):
         """Who leads with and without the weights, and the price."""
         first, plain = self.rows[0].item, self.plain.rows[0].item
         lead = f"{first} leads on both boards" if first == plain else f"{first} leads instead of {plain}"
+        length = f"{abs(self.wider):.1%} {'longer' if self.wider >= 0 else 'shorter'}"
         return (
             f"{lead}; {self.excluded_voters:,} of {self.trust.voter_count:,} voters are left out and "
             f"{self.reduced_voters - self.excluded_voters:,} count less, {self.votes - self.counted_votes:,.0f} of "
-            f"{self.votes:,.0f} votes; intervals are {self.wider:+.1%} longer, and {self.extra_votes:.1%} more votes "
+            f"{self.votes:,.0f} votes; intervals are {length}, and {self.extra_votes:.1%} more votes "
             "would make up for it"
         )
 
@@ -164,7 +165,7 @@ def weigh_experts(tally: Tally, weights: F8) -> Tally:
     columns: dict[str, Any] = {name: getattr(tally, name)[kept] for name in codes}
     columns |= {name: getattr(tally, name)[kept] * by_row[kept] for name in ("won", "lost", "tied")}
     columns |= {name: getattr(tally, name)[kept] * by_row[kept] ** 2 for name in SQUARES}
-    return replace(tally, **columns, fractional=True)
+    return replace(tally, **columns)
 
 
 def robust_leaderboard(
@@ -187,7 +188,8 @@ def robust_leaderboard(
         plain = votes if isinstance(votes, Leaderboard) else leaderboard(tally_votes(votes), settings=how)
         trust = trust or assess_trust(votes, time=time, l2=how.l2)
         weighted = weigh_experts(plain.tally, trust.weights)
-        robust = leaderboard(weighted, settings=how)
+        # a vote of a smaller weight is still one vote
+        robust = leaderboard(weighted, settings=replace(how, vote_weights="importance"))
     lost = [item for item in plain.tally.items if robust.tally.items.code_of(item) is None]
     if lost:
         raise InputError(

@@ -54,7 +54,7 @@ ALARM = 0.01
 FULL, NONE = 0.1, 0.002  # p-values of a voter above which its votes count fully, and below which not at all
 ROUNDS = 2  # fits of the board, each with the weights that the previous one gives
 FEW = 4  # votes below which hardly anything is improbable enough to name a voter
-DRAWN = 60  # voters in the chart
+DRAWN = 20  # voters in the chart
 
 
 @dataclass(frozen=True)

@@ -275,8 +275,7 @@ def check_copies(votes: DecisiveVotes, chances: VoteChances, voters: Ids) -> Vot
     counts = np.bincount(voter, minlength=votes.voters).astype(np.float64)
     often = np.bincount(question) / len(question)
     meetings = counts[first] * counts[second] * float(often @ often)
-    sharing = -np.expm1(np.log(np.maximum(poisson_cdf(sizes - 1.0, meetings), 1e-300)))
-    tail = np.where(sharing < 1e-9, _bound_poisson_tail(sizes, meetings), sharing)
+    tail = _compute_poisson_tail(sizes, meetings)
     members = np.concatenate((first, second))
     partners = np.bincount(members, minlength=votes.voters)
     typical, _ = _find_smallest(votes.voters, members, np.concatenate((tail, tail)))
@@ -316,10 +315,12 @@ def _test_agreement(trials: TrialGroups, spread: float) -> F8:
     return upper
 
 
-def _bound_poisson_tail(count: I8, mean: F8) -> F8:
-    """An upper bound of P(a Poisson variable is at least `count`), for counts above the mean (Chernoff)."""
+def _compute_poisson_tail(count: I8, mean: F8) -> F8:
+    """P(a Poisson variable is at least `count`); very small ones are bounded from above (Chernoff)."""
+    tail = 1 - poisson_cdf(count - 1.0, mean)
     ratio = count / np.maximum(mean, 1e-300)
-    return np.where(ratio > 1, np.exp(np.minimum(count - mean - count * np.log(ratio), 0.0)), 1.0)
+    bound = np.exp(np.minimum(count - mean - count * np.log(ratio), 0.0))
+    return np.where((ratio > 1) & (tail < 1e-9), bound, np.maximum(tail, 1e-9))
 
 
 def _list_meetings(question: I8) -> tuple[I8, I8]:
@@ -358,8 +359,9 @@ def check_bursts(times: VoteTimes, voters: int) -> VoterCheck:
     score = normal_quantile((middle + 0.5) / (len(gap) + 1))
     level = np.bincount(owner, score, voters) / np.maximum(count, 1.0)
     within = float(((score - level[owner]) ** 2).sum() / max(len(gap) - (count > 0).sum(), 1))
+    within = max(within, 1e-12)  # 0 if all gaps are equal
     level -= np.median(level[tested])
-    spread = estimate_level_spread(level[tested], count[tested] / max(within, 1e-12))
+    spread = estimate_level_spread(level[tested], count[tested] / within)
     p = np.full(voters, np.nan)
     p[tested] = normal_cdf(level[tested] / np.sqrt(spread**2 + within / count[tested]))
     ends = np.searchsorted(owner, np.arange(voters + 1))

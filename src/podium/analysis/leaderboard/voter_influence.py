@@ -96,7 +96,9 @@ class VoterInfluences(Result[VoterInfluence]):
         leader, deciding = self.board.rows[0].item, self.deciding_voters
         moving = f"{self.moving_voters:,} of {self.voter_count:,} voters move some place"
         if deciding:
-            return f"without {join_names(deciding, last='or')}, {leader} would not lead; {moving}"
+            who = join_names(deciding, last="or")
+            one = "any one of " if len(deciding) > 1 else ""
+            return f"without the votes of {one}{who}, {leader} would not lead; {moving}"
         return f"{leader} leads without any one voter too; {moving}"
 
     def headline(self) -> str:
@@ -235,8 +237,8 @@ def fit_without_rows(board: Leaderboard, pair: I8, won: F8, lost: F8, tied: F8) 
 
 def _refit(board: Leaderboard, clusters: Clusters, voter: int, step: F8) -> VoterInfluence:
     rows = slice(int(clusters.starts[voter]), int(clusters.starts[voter + 1]))
-    columns = (c[rows] for c in (clusters.pair, clusters.won, clusters.lost, clusters.tied))
-    scores = fit_without_rows(board, *columns)
+    won, lost, tied = (c[rows] for c in (clusters.won, clusters.lost, clusters.tied))
+    scores = fit_without_rows(board, clusters.pair[rows], won, lost, tied)
     e, items = board.estimate, board.tally.items
     change = (scores - e.scores) * board.settings.factor
     before, after = _rank(e.scores[None])[0], _rank(scores[None])[0]
@@ -246,7 +248,7 @@ def _refit(board: Leaderboard, clusters: Clusters, voter: int, step: F8) -> Vote
         (PlaceChange(items[k], int(before[k]), int(after[k])) for k in other.tolist()),
         key=lambda c: (-abs(c.place - c.without), c.place),
     )
-    votes = sum(float(c[rows].sum()) for c in (clusters.won, clusters.lost, clusters.tied))
+    votes = float(won.sum() + lost.sum() + tied.sum())
     return VoterInfluence(
         board.tally.experts[voter], votes, items[most], float(change[most]), float(step[most]),
         items[int(after.argmin())], tuple(places),

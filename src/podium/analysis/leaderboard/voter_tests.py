@@ -31,7 +31,7 @@ NODES = 15  # of the quadrature over the shift
 SMALL = 0.01  # variance added by the shift, relative to that of the votes, below which it is left out
 TRIMMED = 0.1  # share of the voters that the estimate of the spread ignores
 TRIMMED_MEAN = 0.6230  # of a chi-squared variable with one degree of freedom, without its largest tenth
-ENOUGH = 20  # least voters (or pairs of voters) for an estimate of the spread
+ENOUGH = 20  # voters (or pairs of voters) below which an estimated spread is doubled, because it is uncertain
 WIDEST = 4.0  # largest spread considered, in log odds
 MOST_TRIALS = 400_000  # trials that the spread is estimated from
 CELLS = 1_000_000  # cells of a table held at once
@@ -114,7 +114,7 @@ class SharedShifts(NamedTuple):
         count = int(self.owner.max(initial=0)) + 1
         by_owner, scale = (np.bincount(self.owner, c, count) for c in (products, expected))
         known = scale > 1e-9
-        if known.sum() < ENOUGH:
+        if known.sum() < 2:
             return -np.inf
         kept = int(known.sum()) - int(TRIMMED * known.sum())
         ratio = by_owner[known] / np.sqrt(scale[known])
@@ -132,8 +132,8 @@ class SharedShifts(NamedTuple):
 def estimate_spread(trials: SharedShifts) -> float:
     """Standard deviation of the shifts between groups: the one with which simulated trials deviate as much.
 
-    Owners that deviate most are left out on both sides, so a few planted ones change little. 0 with too few owners.
-    Large inputs are represented by every n-th owner.
+    Owners that deviate most are left out on both sides, so a few planted ones change little. Large inputs are
+    represented by every n-th owner. The spread between few owners is uncertain, and doubled.
     """
     step = -(-len(trials.logit) // MOST_TRIALS)
     if step > 1:
@@ -157,25 +157,25 @@ def estimate_spread(trials: SharedShifts) -> float:
     for _ in range(6):
         middle = (low + high) / 2
         low, high = (low, middle) if is_wider(middle) else (middle, high)
-    return (low + high) / 2
+    is_uncertain = len(np.unique(trials.owner[trials.plus])) < ENOUGH
+    return min((low + high) / 2 * (2 if is_uncertain else 1), WIDEST)
 
 
 def estimate_level_spread(levels: F8, counts: F8) -> float:
     """Standard deviation between voters of a level, which is a mean of `counts` standard normal variables."""
-    if len(levels) < ENOUGH:
-        return 0.0
     squared, kept = levels**2, len(levels) - int(TRIMMED * len(levels))
+    expected = TRIMMED_MEAN if kept < len(levels) else 1.0
 
     def compute_trimmed_mean(variance: float) -> float:
         return float(np.partition(squared / (1 / counts + variance), kept - 1)[:kept].mean())
 
     low, high = 0.0, WIDEST**2
-    if compute_trimmed_mean(low) <= TRIMMED_MEAN:
+    if compute_trimmed_mean(low) <= expected:
         return 0.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if compute_trimmed_mean(middle) > TRIMMED_MEAN else (low, middle)
-    return float(np.sqrt(high))
+        low, high = (middle, high) if compute_trimmed_mean(middle) > expected else (low, middle)
+    return float(np.sqrt(high)) * (2 if len(levels) < ENOUGH else 1)
 
 
 def compute_tails(groups: TrialGroups, spread: F8) -> GroupTails:
