@@ -33,7 +33,7 @@ def votes(tmp_path):
 
 def test_a_plan_from_no_votes_is_filled_in_and_read_back(tmp_path):
     items, plan = tmp_path / "items.txt", tmp_path / "pairs.csv"
-    items.write_text("a\nb\n\nc\nd\n")
+    items.write_text("ann\nbob\n\ncat\ndan\n")
     done = run("--items", items, "--ask", 6, "-o", plan)
     assert done.exit_code == 0, done.stderr
     assert "6 comparisons; fill in the column winner" in done.stderr
@@ -49,7 +49,7 @@ def test_a_plan_from_no_votes_is_filled_in_and_read_back(tmp_path):
         writer.writeheader()
         writer.writerows(rows)
     board = run(plan, "--json")
-    assert json.loads(board.stdout)["rows"][0]["item"] == "a"
+    assert json.loads(board.stdout)["rows"][0]["item"] == "ann"
     again = run(plan, "--items", items, "--ask", 2, "--json")
     assert json.loads(again.stdout)["votes"] == 6
     assert "exists" in run("--items", items, "--ask", 6, "-o", plan).stderr
