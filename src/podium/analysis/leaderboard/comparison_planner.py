@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -61,10 +62,11 @@ def merge_items(known: Sequence[Id], listed: Sequence[Id] | None) -> list[Id]:
     if listed is None:
         return list(known)
     items = list(listed)
-    if len(set(items)) < len(items):
-        twice = next(item for k, item in enumerate(items) if item in set(items[:k]))
+    names = set(items)
+    if len(names) < len(items):
+        twice = next(item for item, count in Counter(items).items() if count > 1)
         raise InputError(f"the list of items names {twice!r} twice", remedy="name every item once")
-    missing = [item for item in known if item not in set(items)]
+    missing = [item for item in known if item not in names]
     if missing:
         raise InputError(
             f"{missing[0]!r} has votes and is not in the list of items",
