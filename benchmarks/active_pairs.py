@@ -51,6 +51,8 @@ from podium.kernels.distributions import logistic
 
 SECTIONS = ("noise", "truths", "online", "board", "top", "judges", "speed")
 GOAL, FIRST_SEED, MOST = 0.9, 100, 250
+KINDS = ("normal", "heavy", "clustered", "uniform")
+RULES = ("random", "balanced", "swiss", "gain", "podium")
 Pairs = tuple[I8, I8]
 
 
@@ -326,6 +328,8 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", default=["noise", "truths"])
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--items", type=int, default=1000)
+    parser.add_argument("--rules", nargs="*", default=RULES, help="of the section truths only")
+    parser.add_argument("--kinds", nargs="*", default=KINDS, help="of the section truths only")
     parser.add_argument("--spread", type=float, nargs="*", help="of the section noise only")
     options = parser.parse_args()
     for section in options.sections:
@@ -335,8 +339,8 @@ def main() -> None:
         for spread in options.spread or (5.0, 3.0, 2.0, 1.5, 1.0):
             compare_rules("normal", spread, ("random", "podium"), options)
     if "truths" in options.sections:
-        for kind in ("normal", "heavy", "clustered", "uniform"):
-            compare_rules(kind, 3.0, ("random", "balanced", "swiss", "gain", "podium"), options)
+        for kind in options.kinds:
+            compare_rules(kind, 3.0, tuple(options.rules), options)
     if "board" in options.sections:
         compare_rules("normal", 3.0, ("random", "podium"), options, board=True)
     if "online" in options.sections:
