@@ -8,6 +8,7 @@ from podium.analysis.leaderboard.anytime_board import (
 )
 from podium.analysis.leaderboard.board_file import load, save
 from podium.analysis.leaderboard.checks import LeaderboardCheck
+from podium.analysis.leaderboard.comparison_planner import ComparisonPlanner
 from podium.analysis.leaderboard.confidence_sequences import PairEvidence
 from podium.analysis.leaderboard.contextual_board import (
     ContextualLeaderboard,
@@ -27,6 +28,11 @@ from podium.analysis.leaderboard.result import (
 )
 from podium.analysis.leaderboard.robust_board import RobustLeaderboard, robust_leaderboard
 from podium.analysis.leaderboard.slices import SliceBoards, SliceStanding
+from podium.analysis.leaderboard.suggestions import (
+    SuggestedComparison,
+    Suggestions,
+    suggest_comparisons,
+)
 from podium.analysis.leaderboard.tally import Tally
 from podium.analysis.leaderboard.vote_tampering import TamperingAssessment, assess_tampering
 from podium.analysis.leaderboard.vote_trust import SuspectVoter, VoteTrust, assess_trust
@@ -41,6 +47,7 @@ __all__ = [
     "Agreement",
     "AnytimeLeaderboard",
     "AnytimeStanding",
+    "ComparisonPlanner",
     "ContextualLeaderboard",
     "CovariateEffect",
     "IntervalScheme",
@@ -57,6 +64,8 @@ __all__ = [
     "SliceBoards",
     "SliceStanding",
     "Standing",
+    "SuggestedComparison",
+    "Suggestions",
     "SuspectVoter",
     "Tally",
     "TamperingAssessment",
@@ -75,4 +84,5 @@ __all__ = [
     "measure_leader_margin",
     "robust_leaderboard",
     "save",
+    "suggest_comparisons",
 ]  # fmt: skip

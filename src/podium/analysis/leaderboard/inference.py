@@ -56,7 +56,7 @@ ErrorKind = Literal["fisher", "sandwich"]
 STILL = 1e-9  # below this share of Fisher's variance, votes are constant and carry no error estimate
 DRAWS = 4_000  # draws from the normal distribution
 STRATA = 200  # strata of the chi-square distribution behind Student's t draws
-LEAST = 0.05  # with at most this many degrees of freedom, the error is practically unknown
+LEAST = 0.25  # with at most this many degrees of freedom, the error is practically unknown
 
 
 def center_covariance(matrix: F8, of: B1) -> F8:
