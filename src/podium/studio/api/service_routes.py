@@ -5,7 +5,6 @@ Bodies are JSON, possibly compressed, with a timeout; the middleware limits thei
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -24,9 +23,11 @@ from podium.studio.api import answer_models, compute_answers, fuse_answers, requ
 from podium.studio.api.openapi_schema import describe_methods, describe_route
 from podium.studio.api.request_parsing import parse_request
 from podium.studio.limits import TooLarge, bounded_decompress
+from podium.studio.problems import PROBLEM, problem_document
 from podium.studio.security import RequestRefused
 from podium.studio.settings import Limits
 from podium.studio.telemetry import CONTENT_TYPE
+from podium.studio.view_forwarding import forward_computation
 
 UNPACKED = 4  # decompressed size limit, as a multiple of the body size limit
 
@@ -40,18 +41,16 @@ async def read_body(request: Request) -> bytes:
     coding = headers.get(b"content-encoding", b"identity").strip().lower()
     if coding not in (b"identity", b"gzip"):
         raise RequestRefused(415, "unknown content encoding", "use Content-Encoding: gzip, or none")
-    try:
-        async with asyncio.timeout(limits.seconds):
-            parts, more = [], True
-            while more:
-                message = await request.receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                parts.append(message.get("body", b""))
-                more = message.get("more_body", False)
-    except TimeoutError:
-        raise RequestRefused(408, "the body did not arrive in time", "send it faster, or in parts") from None
-    body = b"".join(parts)
+    message = await request.receive()  # with a deadline for the whole body, by the middleware
+    body = message.get("body", b"")
+    if message.get("more_body", False) or message["type"] == "http.disconnect":
+        parts = [body]
+        while message.get("more_body", False):
+            message = await request.receive()
+            parts.append(message.get("body", b""))
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body = b"".join(parts)
     if coding == b"identity":
         return body
     if body[:2] != b"\x1f\x8b":
@@ -84,6 +83,11 @@ def build_json_response(document: Any, status: int = 200) -> Response:
     return Response(encode(document), status, media_type="application/json")
 
 
+def build_problem_response(status: int, kind: str, detail: str, remedy: str = "") -> Response:
+    """An error as problem details."""
+    return Response(encode(problem_document(status, kind, detail, remedy)), status, media_type=PROBLEM)
+
+
 def _finish_answer(document: dict[str, Any], warned: list[str], begin: float) -> Response:
     document["warnings"] = warned
     document["milliseconds"] = (time.perf_counter() - begin) * 1000
@@ -100,6 +104,8 @@ async def fuse(request: Request) -> Response:
     given = fuse_answers.parse_fuse_request(body) if len(body) <= LONG else None
     if given is not None and fuse_answers.is_quick(given):
         return _finish_answer(fuse_answers.answer_fuse(given, state), [], begin)
+    if state.processes is not None:
+        return await forward_computation(request, body)
     document, warned = await state.pool.run(
         lambda: fuse_answers.answer_fuse(given or fuse_answers.parse_fuse_request(body), state)
     )
@@ -114,6 +120,8 @@ def _add_computation(work: Callable[[Any, Any], dict[str, Any]], summary: str) -
 
     async def compute_in_worker(request: Request) -> Response:
         begin, body, state = time.perf_counter(), await read_body(request), request.app.state
+        if state.processes is not None:
+            return await forward_computation(request, body)
         document, warned = await state.pool.run(lambda: work(parse_request(model, body), state))
         return _finish_answer(document, warned, begin)
 
