@@ -97,7 +97,7 @@ def test_a_removed_project_comes_back(open_page, tmp_path):
     with page.expect_navigation():
         page.set_input_files("#upload input[type=file]", tmp_path / "mine.run")
     settled(page)
-    page.get_by_role("link", name="Data", exact=True).last.click()
+    page.get_by_role("link", name="Files and columns").click()
     settled(page)
     page.get_by_role("button", name="Remove this project").click()
     page.get_by_role("button", name="Cancel").last.click()
