@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from browsing import go, settled, until
 from podium.data.demo import demo
 
 VOTES = "model_a,model_b,winner,judge\n" + "".join(
@@ -14,27 +15,6 @@ VOTES = "model_a,model_b,winner,judge\n" + "".join(
     for a in range(5) for b in range(a + 1, 5) for j in range(8)
 )  # fmt: skip
 VIEWS = ("overview", "fuse", "methods", "differences", "queries", "query", "why", "experts", "jobs")
-
-
-def until(page, expression, seconds=60):
-    """Poll from outside: the pages forbid code from strings, which waiting inside them needs."""
-    for _ in range(seconds * 20):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"waited in vain for {expression}")
-
-
-def settled(page):
-    """Until the page no longer says that it is still looking, and its pictures are there."""
-    page.wait_for_selector("main")
-    page.wait_for_selector(".busy", state="detached")
-    until(page, "[...document.images].every(i => i.complete && i.naturalWidth > 0)")
-
-
-def go(page, address, where):
-    page.goto(address + where)
-    settled(page)
 
 
 def open_demo(page):

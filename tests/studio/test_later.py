@@ -70,10 +70,13 @@ def test_labels_can_be_added_to_an_upload_and_to_files_of_the_server(client):
     for project in (opened(client, ("a.run", RUN)), there.headers["location"].split("/")[2]):
         assert facts(client, project)["labels"] == "none"
         assert f'action="/p/{project}/labels"' in page(client, f"/p/{project}/jobs").text
-        assert f'action="/p/{project}/labels"' in page(client, f"/p/{project}/overview").text
+        assert f'action="/p/{project}/labels"' in page(client, f"/p/{project}/data").text
         assert client.get(f"/p/{project}/differences.json").status_code == 422
         answer = add(client, project, ("qrels.txt", QRELS))
-        assert (answer.status_code, answer.headers["location"]) == (303, f"/p/{project}/overview")
+        assert (answer.status_code, answer.headers["location"]) == (
+            303,
+            f"/p/{project}/data?done=labels-added",
+        )
         assert facts(client, project)["labels"] == "12 on 3 queries"
         both = opened(client, ("a.run", RUN), ("qrels.txt", QRELS))
         for view in ("differences.json", "methods.json"):
@@ -96,6 +99,8 @@ def test_labels_are_kept_and_go_with_their_project(tmp_path):
         files = [p for p in (tmp_path / "blobs").rglob("*") if p.is_file()]
         assert len(files) == 3
         assert client.post(f"/p/{project}/remove", data={"csrf": mark(client)}).status_code == 303
+        assert len([p for p in files if p.exists()]) == 3  # it can still be restored
+        client.app.state.store.remove_project(project)
         assert not [p for p in files if p.exists()]
 
 
@@ -142,10 +147,10 @@ def test_added_labels_are_removed_and_others_take_their_place(client):
     project = opened(client, ("a.run", RUN))
     remove, store = f"/p/{project}/labels/remove", client.app.state.store
     assert client.post(remove, data={"csrf": mark(client)}).status_code == 422
-    assert remove not in page(client, f"/p/{project}/overview").text
+    assert remove not in page(client, f"/p/{project}/data").text
     wrong = QRELS.replace(b" 1\n", b" 2\n").replace(b" 0\n", b" 1\n")
     assert add(client, project, ("one.txt", wrong[:60]), ("two.txt", wrong[60:])).status_code == 303
-    for view in ("overview", "jobs"):
+    for view in ("data", "jobs"):
         assert f'action="{remove}"' in page(client, f"/p/{project}/{view}").text
     before = client.get(f"/p/{project}/methods.json").json()
     assert client.post(remove, data={}).status_code == 403
@@ -154,7 +159,7 @@ def test_added_labels_are_removed_and_others_take_their_place(client):
         == 403
     )
     answer = client.post(remove, data={"csrf": mark(client)})
-    assert (answer.status_code, answer.headers["location"]) == (303, f"/p/{project}/overview")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/p/{project}/data?done=labels-removed")
     assert facts(client, project)["labels"] == "none"
     assert len([p for p in (store.folder / "blobs").rglob("*") if p.is_file()]) == 1
     assert add(client, project, ("one.txt", QRELS[:60]), ("two.txt", QRELS[60:])).status_code == 303
@@ -169,7 +174,7 @@ def test_added_labels_are_removed_and_others_take_their_place(client):
 def test_labels_from_before_that_match_nothing_can_be_removed(client):
     project, store = opened(client, ("a.run", RUN)), client.app.state.store
     store.add_labels(project, [("q", QRELS.replace(b"d", b"D"))], [])
-    assert "Remove added labels" in page(client, f"/p/{project}/overview").text
+    assert "Remove added labels" in page(client, f"/p/{project}/data").text
 
 
 CSV = b"item,query,grade\nd7,q0,1\nd1,q1,2\nd0,q1,1\n"
@@ -197,7 +202,7 @@ def test_names_of_label_files_are_no_paths(client, tmp_path):
     project = opened(client, ("a.run", RUN))
     assert add(client, project, ("../../../etc/<b>qrels", QRELS)).status_code == 303
     assert client.app.state.store.project(project).files[-1].name == "<b>qrels"
-    assert "<b>qrels" not in page(client, f"/p/{project}/overview").text
+    assert "<b>qrels" not in page(client, f"/p/{project}/data").text
 
 
 # -- long queries ---------------------------------------------------------------------------------------------------

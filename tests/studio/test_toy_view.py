@@ -62,7 +62,7 @@ def test_a_file_is_a_view(tmp_path):
         assert "<h1>Sizes &lt;of&gt; queries</h1>" in shown.text
         assert "<p>Hello.</p>" in shown.text
         menu = re.findall(r'<li><a href="/p/demo/(\w+)"([^>]*)>([^<]+)</a>', shown.text)
-        assert [name for name, *_ in menu][1:4] == ["fuse", "toy", "methods"]  # 20, 25, 30
+        assert [name for name, *_ in menu][:5] == ["data", "overview", "fuse", "toy", "methods"]  # 20, 25, 30
         assert [title for _, current, title in menu if "aria-current" in current] == ["Toy sizes"]
         assert 'href="/p/demo/toy"' in get_page(client, "/p/demo/fuse").text
         values = client.get("/p/demo/toy.json").json()

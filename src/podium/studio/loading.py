@@ -6,7 +6,7 @@ import bisect
 import functools
 import os
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from podium.data.preferences import Preferences
 from podium.storage.allowed_paths import resolve_inside
 from podium.storage.files import Source, open_source
 from podium.studio.form_fields import select_reading_options, spell_option
+from podium.studio.import_plan import FilePlan, ItemText, read_planned, read_texts
 from podium.studio.limits import TooLarge, bounded_decompress
 from podium.studio.settings import Limits
 from podium.studio.store import Project, Store
@@ -36,6 +37,7 @@ class ProjectData:
     features: Features | None = None
     seconds: Mapping[Id, Any] | None = None
     notes: tuple[str, ...] = ()
+    texts: Mapping[str, ItemText] = field(default_factory=dict)  # by item id
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -234,17 +236,59 @@ def load_project(store: Store, project: Project, roots: Sequence[Path]) -> Proje
         return ProjectData(data.preferences, data.labels)
     inputs: list[Path | tuple[str, bytes]] = []
     added: list[tuple[str, bytes]] = []
+    texts: dict[str, ItemText] = {}
     for file in project.files:
         if file.digest is not None:
-            later = file.digest in project.options.get("labels", ())
-            (added if later else inputs).append((file.name, store.blob_path(file.digest).read_bytes()))
+            content = store.blob_path(file.digest).read_bytes()
+            if file.digest in project.options.get("texts", ()):
+                texts |= read_texts(Source(file.name, content), FilePlan(use="texts"))
+            else:
+                later = file.digest in project.options.get("labels", ())
+                (added if later else inputs).append((file.name, content))
         elif file.path is not None:
             inputs.append(recheck_allowed_path(roots, file.path))
     if not inputs:
         raise InputError("the project has no files", remedy="open them again")
-    project_data = open_input(inputs, project.options)
-    project_data = replace(project_data, notes=(*project.options.get("notes", ()), *project_data.notes))
+    if "plan" in project.options:
+        project_data = open_planned(read_inputs(inputs), parse_plans(project.options))
+    else:
+        project_data = open_input(inputs, project.options)
+    notes = (*project.options.get("notes", ()), *project_data.notes)
+    project_data = replace(project_data, notes=notes, texts={**project_data.texts, **texts})
     return open_labels(project_data, added) if added else project_data
+
+
+def list_inputs(store: Store, project: Project, roots: Sequence[Path]) -> list[tuple[str, bytes]]:
+    """The files of a project as they were opened: names and bytes, without those added later."""
+    later = {*project.options.get("labels", ()), *project.options.get("texts", ())}
+    inputs: list[Path | tuple[str, bytes]] = []
+    for file in project.files:
+        if file.path is not None:
+            inputs.append(recheck_allowed_path(roots, file.path))
+        elif file.digest is not None and file.digest not in later:
+            inputs.append((file.name, store.blob_path(file.digest).read_bytes()))
+    return read_inputs(inputs)
+
+
+def read_inputs(inputs: Sequence[Path | tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """Names and decompressed bytes."""
+    return [i if isinstance(i, tuple) else (i.name, bytes(open_source(i).raw)) for i in inputs]
+
+
+def parse_plans(options: Mapping[str, Any]) -> list[FilePlan]:
+    """The plan of every file of a project."""
+    return [FilePlan.from_dict(values) for values in options.get("plan", ())]
+
+
+def open_planned(files: Sequence[tuple[str, bytes]], plans: Sequence[FilePlan]) -> ProjectData:
+    """Read the files of a project as planned on the Data page."""
+    content = read_planned(files, plans)
+    if content.preferences is None:
+        got = "labels" if content.labels is not None else "features"
+        raise InputError(f"the input contains only {got}", remedy="add runs, ratings or votes")
+    return ProjectData(
+        content.preferences, content.labels, content.features, content.seconds, content.notes, content.texts
+    )
 
 
 # -- files on the server -------------------------------------------------------------------------------------------

@@ -22,9 +22,10 @@ from typing import Any, Literal
 from podium.core.errors import ParameterError
 from podium.storage.digests import digest_bytes
 from podium.storage.temporary_files import TemporaryFile
-from podium.studio.database import DEMO, RecordNotFound
+from podium.studio.database import DEMO, MISSING, RecordNotFound
 from podium.studio.job_queue import JobQueue
 
+KEPT = 24 * 3600.0  # seconds for which a removed project can be restored
 ProjectKind = Literal["demo", "files", "upload"]
 
 
@@ -172,15 +173,54 @@ class Store(JobQueue):
             db.executemany(gone, [(project, digest) for digest in digests])
             self._remove_unused_blobs(db, digests)
 
+    def change_project(self, project: str, *, name: str | None = None, **options: Any) -> None:
+        """Set the name and some options of a project; an option of None is removed."""
+        with self._write_transaction() as db:
+            row = self._fetch_by_id("projects", project, db)
+            kept = {k: v for k, v in (json.loads(row["options"]) | options).items() if v is not None}
+            change = "UPDATE projects SET name = ?, options = ? WHERE id = ?"
+            db.execute(change, (row["name"] if name is None else name, json.dumps(kept), project))
+
+    def add_texts(self, project: str, files: Sequence[tuple[str, bytes]]) -> None:
+        """Add tables of item texts to a project, in place of those that it has."""
+        with self._stage_files([content for _, content in files]) as staged, self._write_transaction() as db:
+            options = json.loads(self._fetch_by_id("projects", project, db)["options"])
+            old, digests = options.pop("texts", []), self._publish_staged(staged)
+            gone = "DELETE FROM files WHERE project = ? AND digest = ?"
+            db.executemany(gone, [(project, digest) for digest in old])
+            options |= {"texts": digests} if digests else {}
+            db.execute("UPDATE projects SET options = ? WHERE id = ?", (json.dumps(options), project))
+            [[place]] = db.execute("SELECT coalesce(max(place), -1) FROM files WHERE project = ?", (project,))
+            named = enumerate(zip(files, digests, strict=True), place + 1)
+            rows = [(project, n, name, digest, None) for n, ((name, _), digest) in named]
+            db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?)", rows)
+            self._remove_unused_blobs(db, [digest for digest in old if digest not in digests])
+
+    def hide_project(self, project: str) -> None:
+        """Remove a project so that it can be restored; those hidden for longer than `KEPT` are deleted."""
+        if project == DEMO:
+            raise ParameterError("the embedded data cannot be removed")
+        self.change_project(project, removed=time.time())
+        for other in map(_build_project, self._fetch_newest("projects")):
+            if other.options.get("removed", time.time()) < time.time() - KEPT:
+                self.remove_project(other.id)
+
+    def restore_project(self, project: str) -> None:
+        """Restore a hidden project."""
+        self.change_project(project, removed=None)
+
     def project(self, project: str) -> Project:
         """One project with its files."""
         row = self._fetch_by_id("projects", project)
+        if "removed" in json.loads(row["options"]):
+            raise RecordNotFound(MISSING["projects"])
         files = self._fetch("SELECT name, digest, path FROM files WHERE project = ? ORDER BY place", project)
         return _build_project(row, tuple(ProjectFile(*f) for f in files))
 
     def projects(self) -> list[Project]:
         """All projects, newest first, without their files."""
-        return [_build_project(row) for row in self._fetch_newest("projects")]
+        every = map(_build_project, self._fetch_newest("projects"))
+        return [project for project in every if "removed" not in project.options]
 
     def remove_project(self, project: str) -> None:
         """Remove a project with its jobs and models, and uploaded bytes that no other project uses."""

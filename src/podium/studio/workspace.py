@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -196,8 +197,9 @@ class Workspace:
 
 
 def _read_stamps(project: Project) -> tuple[Any, ...]:
-    """A key that changes when a file of the project changes."""
-    return (project.id, *((f.digest, _read_file_stamp(f.path)) for f in project.files))
+    """A key that changes when a file of the project changes, or the way in which it is read."""
+    options = json.dumps(project.options, sort_keys=True)
+    return (project.id, options, *((f.digest, _read_file_stamp(f.path)) for f in project.files))
 
 
 def _read_file_stamp(path: str | None) -> tuple[int, int] | None:

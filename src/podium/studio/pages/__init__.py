@@ -13,7 +13,9 @@ from fastapi import APIRouter, FastAPI
 
 from podium.studio.job_worker import supervise_worker
 from podium.studio.pages import (
+    apply_views,
     collect_routes,
+    data_routes,
     explain_routes,
     form_routes,
     page_routes,
@@ -36,7 +38,10 @@ def install_pages(app: FastAPI) -> None:
     router.include_router(explain_routes.router)
     router.include_router(page_routes.router)
     router.include_router(form_routes.router)
+    router.include_router(data_routes.router)
+    router.include_router(apply_views.router)
     app.include_router(router)
+    app.add_exception_handler(page_routes.UnreadableProject, page_routes.redirect_to_data)  # type: ignore[arg-type]
     app.add_exception_handler(StillComputing, page_routes.respond_waiting)  # type: ignore[arg-type]
 
 

@@ -19,7 +19,7 @@ from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
 from podium.studio.pages import projects
-from podium.studio.pages.page_routes import respond_files, respond_home
+from podium.studio.pages.page_routes import find_first_view, respond_files, respond_home
 from podium.studio.store import Store
 
 MOST_FIELDS, PART = 100, 1 << 20  # maximum per form
@@ -31,10 +31,14 @@ class SubmittedForm:
     """The fields and files of a form, read completely."""
 
     def __init__(self, fields: dict[str, str], files: list[tuple[str, bytes]]) -> None:
-        self.files, self._fields = files, fields
+        self.files, self.fields = files, fields
 
     def __getitem__(self, name: str) -> str:
-        return self._fields.get(name, "").strip()
+        return self.raw(name).strip()
+
+    def raw(self, name: str) -> str:
+        """A field as it was sent, with its spaces."""
+        return self.fields.get(name, "")
 
     @property
     def options(self) -> dict[str, str]:
@@ -60,10 +64,12 @@ async def _reserve_upload(request: Request) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _open_form(request: Request, *, files: bool = False) -> AsyncIterator[SubmittedForm]:
-    """Read a form; with `files`, its files too, which hold a slot while the form is open."""
+async def open_form(
+    request: Request, *, files: bool = False, most: int = MOST_FIELDS
+) -> AsyncIterator[SubmittedForm]:
+    """Read a form of up to `most` fields; with `files`, its files too, which hold a slot while it is open."""
     try:
-        form = await request.form(max_files=projects.FILES + 1, max_fields=MOST_FIELDS, max_part_size=PART)
+        form = await request.form(max_files=projects.FILES + 1, max_fields=most, max_part_size=PART)
     except HTTPException as error:
         raise InputError(f"the form cannot be read: {error.detail}", remedy="reload the page") from None
     async with contextlib.AsyncExitStack() as held:
@@ -81,8 +87,17 @@ async def _open_form(request: Request, *, files: bool = False) -> AsyncIterator[
         yield SubmittedForm(fields, contents)
 
 
-def _show_project(project: str, view: str = "overview") -> Response:
-    return RedirectResponse(f"/p/{quote(project, safe='')}/{view}", 303)
+def show_project(project: str, view: str, done: str = "") -> Response:
+    """Redirect to a view of a project, with a message."""
+    address = f"/p/{quote(project, safe='')}/{view}"
+    return RedirectResponse(address + (f"?done={done}" if done else ""), 303)
+
+
+def _show_opened(request: Request, project: str) -> Response:
+    """Redirect to the view that suits the data; a reading with guessed roles is shown before it is used."""
+    if request.app.state.store.project(project).options.get("guessed"):
+        return show_project(project, "data")
+    return show_project(project, find_first_view(request.app.state.workspace, project), "opened")
 
 
 def _respond_form_again(
@@ -104,9 +119,10 @@ async def upload_files(request: Request) -> Response:
     """Open uploaded files."""
     state, form = request.app.state, None
     try:
-        async with _open_form(request, files=True) as form:
+        async with open_form(request, files=True) as form:
             given = (state.store, state.settings, form.files, form.options)
-            return _show_project(await run_in_threadpool(projects.open_upload, *given))
+            project = await run_in_threadpool(projects.open_upload, *given)
+            return await run_in_threadpool(_show_opened, request, project)
     except PodiumError as error:
         if form is None or isinstance(error, security.RequestRefused):
             raise
@@ -117,13 +133,14 @@ async def upload_files(request: Request) -> Response:
 async def open_server_path(request: Request) -> Response:
     """Open a file or folder on the server."""
     state = request.app.state
-    async with _open_form(request) as form:
+    async with open_form(request) as form:
         if not form["root"].isdecimal() or len(form["root"]) > 6:
             raise ParameterError("root is not a number; use the form")
         root = int(form["root"])
         try:
             given = (state.store, state.settings, root, form["at"], form.options)
-            return _show_project(await run_in_threadpool(projects.open_path, *given))
+            project = await run_in_threadpool(projects.open_path, *given)
+            return await run_in_threadpool(_show_opened, request, project)
         except PodiumError as error:
             return await run_in_threadpool(_respond_form_again, request, error, form, root)
 
@@ -132,32 +149,24 @@ async def open_server_path(request: Request) -> Response:
 async def upload_labels(request: Request, project: str) -> Response:
     """Add uploaded labels to an existing project."""
     state = request.app.state
-    async with _open_form(request, files=True) as form:
+    async with open_form(request, files=True) as form:
         given = (state.store, state.settings, project, form.files, form["encoding"])
         await run_in_threadpool(projects.add_labels, *given)
-    return _show_project(project)
+    return show_project(project, "data", "labels-added")
 
 
 @router.post("/p/{project}/labels/remove")
 async def remove_labels(request: Request, project: str) -> Response:
     """Remove the added labels."""
-    async with _open_form(request):
+    async with open_form(request):
         await run_in_threadpool(request.app.state.store.remove_labels, project)
-    return _show_project(project)
-
-
-@router.post("/p/{project}/remove")
-async def remove_project(request: Request, project: str) -> Response:
-    """Remove a project."""
-    async with _open_form(request):
-        await run_in_threadpool(request.app.state.store.remove_project, project)
-    return RedirectResponse("/", 303)
+    return show_project(project, "data", "labels-removed")
 
 
 @router.post("/p/{project}/jobs")
 async def start_job(request: Request, project: str) -> Response:
     """Queue a job."""
-    async with _open_form(request) as form:
+    async with open_form(request) as form:
         settings = {
             "metric": form["metric"],
             "methods": [m for m in form["methods"].split() if m],
@@ -169,7 +178,7 @@ async def start_job(request: Request, project: str) -> Response:
         store = request.app.state.store
         await run_in_threadpool(job_worker.queue_job, store, project, form["kind"], settings)
     request.app.state.keeper.wake()
-    return _show_project(project, "jobs")
+    return show_project(project, "jobs", "job-started")
 
 
 @router.post("/p/{project}/jobs/{job}/stop")
@@ -181,6 +190,6 @@ async def stop_job(request: Request, project: str, job: str) -> Response:
             raise RecordNotFound("no such job in this project")
         store.cancel(job)
 
-    async with _open_form(request):
+    async with open_form(request):
         await run_in_threadpool(cancel_job, request.app.state.store)
-    return _show_project(project, "jobs")
+    return show_project(project, "jobs")

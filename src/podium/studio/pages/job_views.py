@@ -1,26 +1,48 @@
-"""Jobs of a project: start and watch them, download the models."""
+"""Experiments of a project: tune, train, watch them, compare what they found on held-out queries."""
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
 from podium.core import registry
-from podium.reporting.blocks import Block
+from podium.core.tables import Grid, format_decimal
+from podium.reporting.blocks import Block, ReportTable
 from podium.reporting.sections import tuning_blocks
 from podium.studio.job_queue import Job
 from podium.studio.pages.view_context import METRICS, View, ViewContext, register_view
 
-HEAD = ("job", "kind", "state", "share", "words", "settings", "tries", "model")
+HEAD = ("job", "kind", "state", "share", "words", "left", "settings", "tries", "model")
+FOUND = (
+    "experiment",
+    "parameters",
+    "metric",
+    "held-out score",
+    "gain over rrf",
+    "interval of the gain",
+    "took",
+)
 
 
-@register_view("jobs", "Jobs", 100, goal="Improve")
+@register_view("jobs", "Experiments", 100, goal="Improve")
 def build_jobs_view(c: ViewContext) -> View:
-    """All jobs and models of a project, and forms for new ones."""
+    """All jobs and models of a project with their held-out figures, and forms for new ones."""
     store = c.work.store
     every = store.jobs(c.project.id)
     learners = sorted(n for n, m in registry.aggregators.all().items() if m.tags.supervised)
+    found = [row for job in every if (row := _format_experiment(job)) is not None]
+    names = _name_experiments(every)
+    links = {names[job.id]: c.build_link("job", ("job", job.id)) for job in every}
+    lines = tuple((names[job_id], *cells) for job_id, cells in found)
+    blocks: list[Block] = []
+    if lines:
+        blocks.append(
+            ReportTable(Grid(FOUND, lines, 3, "Experiments, on queries that they were not fitted on"))
+        )
     more = {
         "jobs": every,
+        "left": {job.id: describe_time_left(job) for job in every},
         "models": store.models(c.project.id),
         "learners": learners,
         "metrics": METRICS,
@@ -29,13 +51,71 @@ def build_jobs_view(c: ViewContext) -> View:
     }
     rows = [_format_job_row(j) for j in every]
     document = {"jobs": [dict(zip(HEAD, r, strict=True)) for r in rows], "running": more["running"]}
-    return View("Jobs and models", document, HEAD, rows, (), "jobs.html", more)
+    return View("Experiments", document, HEAD, rows, blocks, "jobs.html", more, links)
+
+
+def _name_experiments(jobs: list[Job]) -> dict[str, str]:
+    """A name for each job, the oldest of a kind first: tune 1, tune 2, fit 1."""
+    count: dict[str, int] = {}
+    names = {}
+    for job in sorted(jobs, key=lambda j: j.made):
+        count[job.kind] = count.get(job.kind, 0) + 1
+        names[job.id] = f"{job.kind} {count[job.kind]}"
+    return names
+
+
+def _format_experiment(job: Job) -> tuple[str, tuple[str, ...]] | None:
+    """What a job found on held-out queries; None if it found nothing, or measured nothing."""
+    document = (job.result or {}).get("document") if isinstance(job.result, dict) else None
+    if job.state != "done" or not isinstance(document, dict):
+        return None
+    took = _format_seconds((job.ended or job.made) - _find_start(job))
+    if job.kind == "tune":
+        base = next((r for r in document.get("rows", ()) if r["name"] == document.get("baseline")), {})
+        value = document.get("tuned") if document.get("held_out") else None
+        config, metric = document.get("config", ""), document.get("metric", "")
+        gain, low, high = (base.get(k) for k in ("difference", "low", "high"))
+    else:
+        rows = {r.get("name"): r for r in (document.get("held_out") or {}).get("rows", ())}
+        model = rows.get("model", {})
+        config, metric = document.get("method", ""), model.get("metric", "")
+        value, gain, low, high = (model.get(k) for k in ("mean", "difference", "low", "high"))
+    span = f"{format_decimal(low, sign=True)} to {format_decimal(high, sign=True)}" if low is not None else ""
+    score = format_decimal(value) or "not measured"
+    return job.id, (config, metric, score, format_decimal(gain, sign=True), span, took)
+
+
+def _find_start(job: Job) -> float:
+    """When a job began, or where that is not recorded, when it was queued."""
+    return getattr(job, "began", None) or job.made
+
+
+def _format_seconds(seconds: float) -> str:
+    """A duration in words.
+
+    >>> _format_seconds(3.2), _format_seconds(95), _format_seconds(7300)
+    ('3 s', '2 min', '2 h')
+    """
+    if seconds < 90:
+        return f"{max(seconds, 0):.0f} s"
+    return f"{math.ceil(seconds / 60)} min" if seconds < 5400 else f"{round(seconds / 3600)} h"
+
+
+def describe_time_left(job: Job, now: float | None = None) -> str:
+    """The time that a running job still takes, from its progress so far; empty if that is not known."""
+    if job.state == "queued":
+        return "waiting for its turn"
+    if job.state != "running" or not 0 < job.share < 1:
+        return ""
+    elapsed = (time.time() if now is None else now) - _find_start(job)
+    return f"about {_format_seconds(elapsed * (1 - job.share) / job.share)} left"
 
 
 def _format_job_row(job: Job) -> tuple[Any, ...]:
     settings = "; ".join(f"{k}={v}" for k, v in job.settings.items() if v not in ([], None))
     model = job.result.get("model", "") if isinstance(job.result, dict) else ""
-    return job.id, job.kind, job.state, round(job.share, 3), job.words, settings, job.tries, model
+    left = describe_time_left(job)
+    return job.id, job.kind, job.state, round(job.share, 3), job.words, left, settings, job.tries, model
 
 
 @register_view("job", within="jobs")

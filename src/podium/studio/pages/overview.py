@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from podium.reporting.blocks import ReportFinding
+from dataclasses import replace
+
+from podium.evaluate.comparison_tables import metric_grid
+from podium.reporting.blocks import Block, ReportFinding, ReportTable
 from podium.reporting.findings import collect_findings
 from podium.reporting.verdict import describe_verdict
 from podium.studio.loading import ProjectData
@@ -33,8 +36,9 @@ def describe_data(data: ProjectData) -> dict[str, str]:
 
 @register_view("overview", "Overview", 10)
 def build_overview_view(c: ViewContext) -> View:
-    """The verdict and the checks of a report."""
+    """The answer, the methods behind it, and the checks of a report."""
     inputs = c.collect_inputs()
+    card = c.find_answer()
 
     def compute_verdict() -> tuple[tuple[ReportFinding, ...], tuple[str, ...]]:
         checks = collect_findings(inputs)
@@ -42,12 +46,20 @@ def build_overview_view(c: ViewContext) -> View:
 
     checks, verdict = c.wait(c.work.result((c.data.fingerprint, "verdict"), compute_verdict))
     rows = [(f.verdict, f.name, f.text) for f in checks]
-    more = {
+    comparison = inputs.comparison
+    blocks: list[Block] = []
+    if comparison is not None and inputs.has_judged_items:
+        grid = metric_grid(comparison, comparison.metrics[0])
+        blocks.append(ReportTable(replace(grid, title="All methods that are quick on these data")))
+    facts = {
         "verdict": list(verdict),
         "findings": rows,
         "facts": describe_data(c.data),
         "notes": list(c.data.notes),
         "best": inputs.best_method,
     }
-    document = {"project": c.project.id} | more | {"findings": [vars(f) for f in checks]}
-    return View(c.project.name, document, ("verdict", "check", "reason"), rows, (), "overview.html", more)
+    more = facts | {"card": card}
+    document = {"project": c.project.id, "answer": card.to_dict()} | facts
+    document["findings"] = [vars(f) for f in checks]
+    head = ("verdict", "check", "reason")
+    return View(c.project.name, document, head, rows, blocks, "overview.html", more)

@@ -13,12 +13,14 @@ from markupsafe import Markup
 
 from podium.core import registry, tables
 from podium.core.errors import PodiumError
+from podium.data.preferences import Preferences
 from podium.evaluate import charts
 from podium.reporting.blocks import Figure, ReportTable, render_block
 from podium.studio import security
 from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
+from podium.studio.loading import ProjectData
 from podium.studio.middleware import error_document
 from podium.studio.pages import projects, render
 from podium.studio.pages.data_tables import build_table_page
@@ -31,8 +33,18 @@ from podium.studio.workspace import Workspace
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}
 ALONE = {"content-security-policy": "sandbox"}  # a figure opened directly must not act as a page
+ANSWERED = ("Results", "Explain", "Improve")  # goals whose pages show the answer
 RECENT = 8  # projects in the switcher
 CONTEXT = "podium.view_context"  # of the request, in its scope
+
+
+class UnreadableProject(Exception):
+    """The files of a project cannot be read as they are; the Data page says why."""
+
+    def __init__(self, project: str, reason: PodiumError) -> None:
+        super().__init__(str(reason))
+        self.project, self.reason = project, reason
+
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -43,6 +55,8 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 def _respond_page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     blank: dict[str, Any] = {
         "project": None,
+        "texts": {},
+        "answer": None,
         "goals": [],
         "menu": {},
         "view": "",
@@ -55,9 +69,15 @@ def _respond_page(request: Request, template: str, status: int = 200, **values: 
     if c is not None:
         name = request.path_params["view"].partition(".")[0]
         name = views.get(name).within or name
-        goals = list_goals(c.data, name)
+        goals = list_goals(c.data if c.problem is None else None, name)
         menu = {n: title for goal in goals for n, title in goal.views.items()}
-        blank |= {"project": c.project, "goals": goals, "menu": menu, "view": name}
+        if (
+            c.problem is None
+            and any(g.is_current and g.goal in ANSWERED for g in goals)
+            and name != "overview"
+        ):
+            blank["answer"] = c.peek_answer()
+        blank |= {"project": c.project, "texts": c.data.texts, "goals": goals, "menu": menu, "view": name}
     text = render.render_page(template, csrf=security.csrf_token(request), **(blank | values))
     return HTMLResponse(text, status, headers=FRESH)
 
@@ -74,6 +94,13 @@ def respond_error(request: Request, error: PodiumError) -> Response:
     if path.endswith((".csv", ".svg")):
         return Response(f"{words}\n", status, media_type="text/plain")
     return _respond_page(request, "error.html", status, title="Error", error=words)
+
+
+def redirect_to_data(request: Request, error: UnreadableProject) -> Response:
+    """Lead a reader to the page where unreadable files are repaired; programs get the error."""
+    if request.url.path.endswith((".json", ".csv", ".svg", ".rows")):
+        return respond_error(request, error.reason)
+    return RedirectResponse(f"/p/{error.project}/data", 303)
 
 
 def respond_waiting(request: Request, wait: StillComputing) -> Response:
@@ -101,23 +128,36 @@ def _build_context(request: Request, project: str, *, patient: bool) -> ViewCont
     room: Workspace = request.app.state.workspace
     project_record = room.store.project(project)
     parameters = [(k, v) for k, v in request.query_params.multi_items() if len(k) < 2_000 and len(v) < 20_000]
+    problem = None
     try:
         data = room.data(project_record).result(room.settings.limits.seconds if patient else PATIENCE)
     except TimeoutError:
         raise StillComputing(project_record) from None
-    c = request.scope[CONTEXT] = ViewContext(room, project_record, data, parameters, patient)
+    except PodiumError as error:
+        name = request.path_params.get("view", "").partition(".")[0]
+        if name not in views or views.get(name).needs_data:
+            raise UnreadableProject(project_record.id, error) from error
+        problem, data = error, ProjectData(Preferences.from_rows([], [], [], rank=[]))
+    c = request.scope[CONTEXT] = ViewContext(room, project_record, data, parameters, patient, problem)
     return c
+
+
+def find_first_view(room: Workspace, project: str, seconds: float = PATIENCE) -> str:
+    """The view with which a project opens; the overview while its data are still being read."""
+    try:
+        return choose_first_view(room.data(room.store.project(project)).result(seconds))
+    except TimeoutError:
+        return "overview"
+    except RecordNotFound:
+        raise
+    except PodiumError:
+        return "data"
 
 
 @router.get("/p/{project}")
 def redirect_to_first_view(request: Request, project: str) -> Response:
     """Redirect a project to the view that suits its data."""
-    try:
-        name = choose_first_view(_build_context(request, project, patient=False).data)
-    except StillComputing:
-        name = "overview"
-    finally:
-        request.scope.pop(CONTEXT, None)  # this address has no view
+    name = find_first_view(request.app.state.workspace, project)
     state = f"?{request.url.query}" if request.url.query else ""
     return RedirectResponse(f"/p/{quote(project, safe='')}/{name}{state}", 303)
 
@@ -153,7 +193,7 @@ def show_view(request: Request, project: str, view: str) -> Response:
         title=content.title,
         exports={k: f"{base}.{k}{state}" for k in ("json", "csv")},
         blocks=[
-            render.render_table(build_table_page(b.grid, f"t{n}", c.parameters, content.links))
+            render.render_table(build_table_page(b.grid, f"t{n}", c.parameters, content.links), c.data.texts)
             if isinstance(b, ReportTable)
             else Markup(render_block(b, pictures=pictures))
             for n, b in enumerate(content.blocks)
@@ -240,7 +280,7 @@ def respond_home(request: Request, status: int = 200, **more: Any) -> Response:
     settings, known = request.app.state.settings, request.app.state.store.projects()
     more |= {"roots": projects.list_roots(settings), "most": settings.limits.upload_bytes >> 20}
     return _respond_page(
-        request, "home.html", status, title="Studio", projects=known, fields=_list_fields(), **more
+        request, "home.html", status, title="Open data", projects=known, fields=_list_fields(), **more
     )
 
 

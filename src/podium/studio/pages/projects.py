@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from podium.core.errors import ParameterError
+from podium.core.errors import ParameterError, PodiumError
+from podium.formats.detection import detect_format
 from podium.storage.files import Source
 from podium.studio.form_fields import parse_entered_options
+from podium.studio.import_plan import suggest_plans
 from podium.studio.limits import TooLarge
 from podium.studio.loading import (
     find_readable_files,
@@ -25,16 +28,54 @@ from podium.studio.store import Store
 
 FILES = 500  # in one upload
 NAME = 200  # characters
+SHORTEST = 4  # characters of a common beginning that names a project
 
 
 def open_upload(
     store: Store, settings: ServerSettings, files: Sequence[tuple[str, bytes]], options: dict[str, str]
 ) -> str:
-    """Create a project from an upload; unreadable files are refused and nothing is stored."""
-    plain, given = _unpack_files(settings, files), parse_entered_options(options)
-    open_input(plain, given)
-    more = f" and {len(plain) - 1} more" if len(plain) > 1 else ""
-    return store.add_upload(f"{plain[0][0]}{more}", plain, given)
+    """Create a project from an upload; files that are no data at all are refused and not stored.
+
+    Files that cannot be read as they are get a plan with guessed roles, which the Data page shows and changes.
+    """
+    plain, given = unpack_files(settings, files), parse_entered_options(options)
+    stored: dict[str, Any] = dict(given)
+    try:
+        open_input(plain, given)
+        if not given and any(detect_wide_table(*file) for file in plain):
+            plans = suggest_plans(plain)
+            if any(plan.roles for plan in plans):
+                stored = {"plan": [plan.to_dict() for plan in plans], "guessed": True}
+    except TooLarge:
+        raise
+    except PodiumError:
+        plans = suggest_plans(plain)
+        if given or all(plan.use in ("ignore", "texts") for plan in plans):
+            raise
+        stored = {"plan": [plan.to_dict() for plan in plans], "guessed": True}
+    return store.add_upload(name_project([name for name, _ in plain]), plain, stored)
+
+
+def detect_wide_table(name: str, content: bytes) -> bool:
+    """Whether a file is read as a wide table, whose rows and columns are easily mistaken."""
+    try:
+        return detect_format(Source(name, content), {}) == "wide"
+    except PodiumError:
+        return False
+
+
+def name_project(names: Sequence[str]) -> str:
+    """A name for a project of these files: what their names have in common, or the first of them.
+
+    >>> name_project(["robust03.qrels", "robust03.tsv"]), name_project(["A1.txt", "B.csv", "C.csv"])
+    ('robust03', 'A1.txt and 2 more')
+    """
+    pairs = zip(min(names), max(names), strict=False)  # what these two share, all names between them do
+    same = "".join(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    common = same if len(names) > 1 else ""
+    if len(common.rstrip("._- 0123456789")) >= SHORTEST:
+        return common.rstrip("._- ")
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def add_labels(
@@ -53,12 +94,12 @@ def add_labels(
         raise ParameterError(
             "the embedded data already have labels and cannot be changed; upload your own files"
         )
-    plain = [(n, Source(n, c, encoding).data if encoding else c) for n, c in _unpack_files(settings, files)]
+    plain = [(n, Source(n, c, encoding).data if encoding else c) for n, c in unpack_files(settings, files)]
     open_labels(load_project(store, project_record, settings.roots), plain, check=True)
     store.add_labels(project, plain, project_record.options.get("labels", []))
 
 
-def _unpack_files(settings: ServerSettings, files: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+def unpack_files(settings: ServerSettings, files: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     """Files for the readers: plain names, decompressed, within the limits on number and total size."""
     if not files:
         raise ParameterError("no file; choose at least one")

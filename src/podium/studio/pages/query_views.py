@@ -20,7 +20,6 @@ from podium.studio.pages.view_context import View, ViewContext, id_text, item_te
 
 ITEMS = (120, 2_000)  # default and maximum number of items drawn
 EXPERTS = 60
-PAGE = 100  # queries on a page
 COLUMNS = 4  # methods in the heatmap
 
 
@@ -51,20 +50,12 @@ def build_queries_view(c: ViewContext) -> View:
         rows.append((q, sizes[code], expert_counts[code], *values))
     head = ("query", "items", "experts", *(names if table is not None else [what]))
     rows = _sort_rows(rows, c.get_value("sort", "none"))
-    wanted = c.get_value("find").lower()
-    if wanted:
-        rows = [r for r in rows if wanted in str(r[0]).lower()]
-    pages = max(1, -(-len(rows) // PAGE))
-    at = c.get_whole_number("page", 1, 1, 1_000_000)
-    shown = rows[(at - 1) * PAGE : at * PAGE]
-    lines = tuple(
-        (str(r[0]), f"{r[1]:,}", f"{r[2]:,}", *(format_decimal(v, 3) for v in r[3:])) for r in shown
-    )
-    links = {str(r[0]): c.build_link("query", ("q", id_text(r[0], p.queries))) for r in shown}
+    lines = tuple((str(r[0]), f"{r[1]:,}", f"{r[2]:,}", *(format_decimal(v, 3) for v in r[3:])) for r in rows)
+    links = {str(r[0]): c.build_link("query", ("q", id_text(r[0], p.queries))) for r in rows}
     title = f"{len(rows):,} queries; values: {what}"
-    more = {"page": at, "pages": pages, "sort": c.get_value("sort", "none"), "find": c.get_value("find")}
     document = {"what": what, "rows": [dict(zip(head, r, strict=True)) for r in rows]}
     blocks = [ReportTable(Grid(head, lines, 1, title))]
+    more = {"sort": c.get_value("sort", "none")}
     return View("Queries", document, head, rows, blocks, "queries.html", more, links)
 
 

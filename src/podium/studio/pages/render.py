@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -144,9 +144,9 @@ def _load_templates() -> jinja2.Environment:
     return environment
 
 
-def render_table(page: TablePage) -> Markup:
-    """The rows of a table with its controls."""
-    return Markup(_load_templates().get_template("table.html").render(page=page))
+def render_table(page: TablePage, texts: Mapping[str, Any] | None = None) -> Markup:
+    """The rows of a table with its controls; `texts` are those of the items that stand in its cells."""
+    return Markup(_load_templates().get_template("table.html").render(page=page, texts=texts or {}))
 
 
 def render_page(template: str, **values: Any) -> str:

@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from podium.core import registry
-from podium.core.errors import ParameterError
+from podium.core.errors import ParameterError, PodiumError
 from podium.core.registry import Registry
 from podium.data.ids import Id, Ids
 from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block
 from podium.reporting.inputs import ReportInputs
+from podium.studio.answer_card import AnswerCard, build_answer_card
 from podium.studio.loading import ProjectData
 from podium.studio.store import Project
 from podium.studio.workspace import Workspace
@@ -53,6 +54,7 @@ class ViewContext:
     data: ProjectData
     parameters: Sequence[tuple[str, str]]
     patient: bool = True  # wait up to the request timeout
+    problem: PodiumError | None = None  # why the files cannot be read; `data` is then empty
 
     # -- state in the URL --------------------------------------------------------------------------------------
 
@@ -112,6 +114,24 @@ class ViewContext:
         """The report inputs; raises `StillComputing` on a page that should not wait."""
         inputs: ReportInputs = self.wait(self.work.collect_inputs(self.data, methods, metrics))
         return inputs
+
+    def find_answer(self) -> AnswerCard:
+        """The answer of the project; raises `StillComputing` on a page that should not wait."""
+        inputs, jobs = self.collect_inputs(), self.work.store.jobs(self.project.id)
+        done = tuple(job.id for job in jobs if job.state == "done")
+        key = (self.data.fingerprint, "answer", self.project.id, done)
+        answer: AnswerCard = self.wait(self.work.result(key, lambda: build_answer_card(inputs, jobs)))
+        return answer
+
+    def peek_answer(self) -> AnswerCard | None:
+        """The answer, if its inputs are computed already; nothing is awaited."""
+        coming = self.work.collect_inputs(self.data)
+        if not coming.done() or coming.exception() is not None:
+            return None
+        try:
+            return self.find_answer()
+        except (StillComputing, PodiumError):
+            return None
 
     def wait(self, coming: Future[Any]) -> Any:
         """The result of a computation; raises `StillComputing` if it exceeds the patience of this request."""

@@ -101,6 +101,7 @@ async function pollJobs() {
       row.querySelector(".state").textContent = job.state;
       row.querySelector(".words").textContent = job.words;
       row.querySelector("progress").value = job.share;
+      row.querySelector(".left-time").textContent = job.left;
     }
     running = answer.running;
   } catch { /* the server may be restarting */ }

@@ -1,0 +1,199 @@
+"""The one answer of a project: what to use, by how much it is better, and how sure that is.
+
+Every page shows this card. It comes from the comparison of all methods that are quick on the data, and from the
+tuning jobs that are done; a leaderboard of votes has its first item as the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from podium.core.tables import format_decimal, format_p_value
+from podium.core.text import join_names
+from podium.reporting.inputs import ReportInputs
+from podium.studio.job_queue import Job
+
+__all__ = ["AnswerCard", "AnswerGain", "build_answer_card"]
+
+SURE, LIKELY = 0.01, 0.05  # p-values below which a gain is certain, and likely
+NAMED = 3
+CardCertainty = Literal["high", "moderate", "low", "unknown"]
+MARKS = {"high": "ok", "moderate": "check", "low": "wrong", "unknown": "unknown"}
+SCREENED = (
+    "corrected for the choice among {} methods: random signs per query, shared by all pairs (maxT), "
+    "give the distribution of the largest difference"
+)
+TUNED = "on held-out queries; the choice was repeated in every fold"
+
+
+@dataclass(frozen=True)
+class AnswerGain:
+    """The gain of the winner over one alternative, with its interval."""
+
+    over: str
+    difference: float
+    low: float
+    high: float
+
+    def describe(self) -> str:
+        """The gain and its interval in words."""
+        low, high = format_decimal(self.low, sign=True), format_decimal(self.high, sign=True)
+        span = f" ({low} to {high})" if low and high else ""
+        return f"{format_decimal(self.difference, sign=True)}{span}"
+
+
+@dataclass(frozen=True)
+class AnswerCard:
+    """The answer: a winner with its value, its gains, one p-value, and how sure it is."""
+
+    winner: str
+    spec: str  # as a method or model of the studio; empty for an item
+    headline: str
+    metric: str = ""
+    value: float = math.nan
+    gains: tuple[AnswerGain, ...] = ()
+    p: float = math.nan
+    correction: str = ""
+    certainty: CardCertainty = "unknown"
+    explanation: str = ""
+    source: str = ""  # what was tried
+
+    @property
+    def mark(self) -> str:
+        """The class of the mark that shows the certainty."""
+        return MARKS[self.certainty]
+
+    @property
+    def p_text(self) -> str:
+        """The p-value in words; empty if there is none."""
+        text = format_p_value(self.p) if math.isfinite(self.p) else ""
+        return text if not text or text.startswith("<") else f"= {text}"
+
+    @property
+    def value_text(self) -> str:
+        """The value of the metric."""
+        return format_decimal(self.value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def build_answer_card(inputs: ReportInputs, jobs: Sequence[Job] = ()) -> AnswerCard:
+    """The answer for data whose parts were computed, with the tuning jobs of the project."""
+    if inputs.comparison is not None and inputs.has_judged_items:
+        card = _answer_by_labels(inputs)
+        tuned = [c for job in jobs if (c := _answer_by_tuning(job, card.metric)) is not None]
+        best = max(tuned, key=lambda c: c.value, default=None)
+        # a tuned model must beat the value that choosing the best quick method has on new queries
+        fair = inputs.expected_mean if math.isfinite(inputs.expected_mean) else card.value
+        return best if best is not None and best.value > fair else card
+    if inputs.board is not None:
+        return _answer_by_votes(inputs)
+    method = inputs.best_method
+    why = "there are no labels" if inputs.request.labels is None else "the labels do not cover these results"
+    return AnswerCard(
+        method,
+        method,
+        "Use",
+        certainty="unknown",
+        explanation=f"Its quality is not known, because {why}; it is a sound default for such data.",
+        source=f"{len(inputs.results)} methods",
+    )
+
+
+def _answer_by_labels(inputs: ReportInputs) -> AnswerCard:
+    comparison = inputs.comparison
+    assert comparison is not None
+    metric, best = comparison.metrics[0], inputs.best_method
+    names = {inputs.run: "the best expert", "rrf": "rrf"}
+    gains = {
+        lead.over: AnswerGain(names[lead.over], lead.difference, lead.low, lead.high)
+        for lead in inputs.leads
+        if lead.over in names and lead.over != best
+    }
+    order = [over for over in (inputs.run, "rrf") if over in gains]
+    tested = [lead.p for lead in inputs.leads if lead.over in order and math.isfinite(lead.p)]
+    p = max(tested, default=math.nan)
+    rivals = [lead for lead in inputs.leads if lead.over != inputs.run]
+    tied = [lead.over for lead in rivals if not lead.p < LIKELY]
+    certainty = judge_certainty(p, [gains[over].difference for over in order])
+    if comparison.queries < 2:
+        certainty, explanation = "unknown", "One query with labels is no evidence."
+    elif tied:
+        explanation = f"Its lead over {join_names(tied, NAMED)} is within chance: any of them will do."
+    else:
+        explanation = "It is significantly better than every other method."
+    return AnswerCard(
+        best, best, "Use", metric, comparison.row(best, metric).mean,
+        tuple(gains[over] for over in order), p, SCREENED.format(len(inputs.measured_methods)),
+        certainty, explanation, f"{len(inputs.measured_methods)} methods on {comparison.queries:,} queries",
+    )  # fmt: skip
+
+
+def judge_certainty(p: float, differences: Sequence[float]) -> CardCertainty:
+    """How sure a gain is, by its p-value; a loss is never sure to be a gain.
+
+    >>> judge_certainty(0.001, [0.1]), judge_certainty(0.03, [0.1]), judge_certainty(0.001, [0.1, -0.2])
+    ('high', 'moderate', 'low')
+    """
+    if not math.isfinite(p):
+        return "unknown"
+    if any(d <= 0 for d in differences) or p >= LIKELY:
+        return "low"
+    return "high" if p < SURE else "moderate"
+
+
+def _answer_by_tuning(job: Job, metric: str) -> AnswerCard | None:
+    """The answer of a tuning job that is done and measured the metric on held-out queries."""
+    result = job.result if isinstance(job.result, dict) else {}
+    document = result.get("document") or {}
+    if job.kind != "tune" or job.state != "done" or document.get("metric") != metric:
+        return None
+    value = document.get("tuned")
+    if not document.get("held_out") or not isinstance(value, int | float):
+        return None
+    rows = {row["name"]: row for row in document.get("rows", ())}
+    names = {"best expert in training": "the best expert", "rrf": "rrf"}
+    gains = tuple(
+        AnswerGain(word, *(float(rows[name][k]) for k in ("difference", "low", "high")))
+        for name, word in names.items()
+        if name in rows and rows[name]["low"] is not None
+    )
+    p = max((float(rows[n]["p"]) for n in names if n in rows and rows[n]["p"] is not None), default=math.nan)
+    trials = len(document.get("trials", ()))
+    return AnswerCard(
+        document.get("config", "the tuned model"), f"model:{result.get('model', '')}", "Use the tuned model",
+        metric, float(value), gains, p, TUNED, judge_certainty(p, [g.difference for g in gains]),
+        document.get("sentence", ""), f"{trials:,} configurations on {document.get('queries', 0):,} queries",
+    )  # fmt: skip
+
+
+def _answer_by_votes(inputs: ReportInputs) -> AnswerCard:
+    board = inputs.board
+    assert board is not None
+    first = board.rows[0]
+    group = next((g for g in board.groups if first.item in g), ())
+    tied = [str(item) for item in group if item != first.item]
+    gains: tuple[AnswerGain, ...] = ()
+    p = math.nan
+    if len(board.rows) > 1:
+        second = board.rows[1].item
+        p = board.p_value(first.item, second)
+        names = f"the next, {second}"
+        gains = (AnswerGain(names, first.score - board.rows[1].score, math.nan, math.nan),)
+    explanation = (
+        f"It is statistically tied with {join_names(tied, NAMED)}."
+        if tied
+        else f"It leads significantly over all {len(board.rows) - 1:,} others."
+    )
+    low, high = (f"{end:.0f}" if math.isfinite(end) else "open" for end in (first.low, first.high))
+    level = f"{100 * board.settings.level:g} %"
+    return AnswerCard(
+        str(first.item), "", "First place", f"rating, {level} interval {low} to {high}", first.score, gains, p,
+        "corrected for all pairs of items (Holm)", "low" if tied else judge_certainty(p, [1.0]), explanation,
+        f"{board.votes:,.10g} votes on {len(board.rows):,} items",
+    )  # fmt: skip

@@ -1,0 +1,105 @@
+"""The answer: the best of all quick methods or a tuned model, the same wherever it stands."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from podium import make
+from podium.data.demo import demo
+from podium.data.preferences import Preferences
+from podium.evaluate import compare
+from podium.reporting.inputs import ReportRequest, choose_methods, collect_inputs
+from podium.studio.answer_card import build_answer_card
+from podium.studio.job_queue import Job
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    data = demo(60)
+    screen = choose_methods(data.preferences, data.labels)
+    names = ("rrf", "borda", "mc4", "combsum", "log_isr", "quality_weighted")
+    methods = {n: m for n, m in screen.methods.items() if n in names}
+    return collect_inputs(ReportRequest(data.preferences, data.labels, methods=methods, learn=False))
+
+
+def tuned(value, metric="ndcg@10"):
+    rows = [
+        {"name": "rrf", "mean": 0.6, "difference": value - 0.6, "low": 0.01, "high": 0.2, "p": 0.004},
+        {
+            "name": "best expert in training",
+            "mean": 0.5,
+            "difference": value - 0.5,
+            "low": 0.1,
+            "high": 0.3,
+            "p": 0.001,
+        },
+    ]
+    document = {
+        "metric": metric,
+        "tuned": value,
+        "held_out": True,
+        "config": "rrf(k=2)",
+        "rows": rows,
+        "queries": 60,
+    }
+    return Job(
+        "j",
+        "p",
+        "tune",
+        {},
+        "done",
+        1,
+        1,
+        "",
+        {"model": "m1", "document": document},
+        None,
+        None,
+        1,
+        False,
+        0.0,
+        1.0,
+    )
+
+
+def test_the_winner_is_the_best_of_the_methods(inputs):
+    card = build_answer_card(inputs)
+    data = demo(60)
+    ranked = {n: make(n).aggregate(data.preferences).with_ties("trec", single=True) for n in inputs.results}
+    theirs = compare(ranked, data.labels, "ndcg@10")
+    means = {n: theirs.row(n, "ndcg@10").mean for n in ranked}
+    assert card.winner == max(means, key=means.get)
+    assert card.value == pytest.approx(means[card.winner])
+    gains = {gain.over: gain for gain in card.gains}
+    assert gains["rrf"].difference == pytest.approx(means[card.winner] - means["rrf"])
+    assert gains["rrf"].low <= gains["rrf"].difference <= gains["rrf"].high
+    assert set(gains) == {"rrf", "the best expert"}
+    assert card.p == max(lead.p for lead in inputs.leads if lead.over in ("rrf", inputs.run))
+    assert str(len(ranked)) in card.correction
+
+
+def test_a_tuned_model_wins_only_if_it_is_better_on_held_out_queries(inputs):
+    assert build_answer_card(inputs, [tuned(0.99)]).spec == "model:m1"
+    assert build_answer_card(inputs, [tuned(0.99)]).p == 0.004  # the larger of the two
+    assert build_answer_card(inputs, [tuned(0.1)]).spec != "model:m1"
+    assert build_answer_card(inputs, [tuned(0.99, "map")]).spec != "model:m1"  # another metric
+
+
+def test_without_labels_nothing_is_claimed():
+    lists = Preferences.from_lists({q: {e: ["a", "b", "c"] for e in ("x", "y")} for q in range(3)})
+    card = build_answer_card(collect_inputs(ReportRequest(lists, learn=False)))
+    assert card.certainty == "unknown"
+    assert math.isnan(card.p)
+    assert "no labels" in card.explanation
+
+
+def test_votes_have_their_first_item_as_the_answer():
+    winners = ["a"] * 30 + ["b"] * 8
+    losers = ["b"] * 30 + ["a"] * 8
+    votes = Preferences.from_comparisons([0] * 38, ["j"] * 38, winners, losers)
+    inputs = collect_inputs(ReportRequest(votes, learn=False))
+    card = build_answer_card(inputs)
+    assert card.winner == "a"
+    assert card.p == inputs.board.p_value("a", "b")
+    assert "rating" in card.metric

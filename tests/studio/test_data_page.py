@@ -1,0 +1,148 @@
+"""The Data page over HTTP: nothing is lost after an error, and everything can be changed by its forms."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+
+import pytest
+
+from podium import make
+from podium.studio.loading import open_input
+from serving import serving
+
+VOTES = (
+    b"judge winner loser\n"
+    + b"".join(b"j%d m%d m%d\n" % (n % 3, n % 4, (n + 1) % 4) for n in range(24))
+    + b"j1 m1 m1\n"
+)
+RUN = b"".join(
+    f"q{q} Q0 d{d} {r} {9 - r} e{e}\n".encode()
+    for q in range(3) for e in range(3) for r, d in enumerate([(e + k) % 4 for k in range(3)], 1)
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("studio")) as found:
+        yield found
+
+
+def page(client, address):
+    while 'http-equiv="refresh"' in (answer := client.get(address)).text:
+        time.sleep(0.05)
+    return answer
+
+
+def mark(client):
+    return re.search(r'name="csrf" value="([0-9a-f]+)"', client.get("/").text)[1]
+
+
+def post(client, address, files=None, **fields):
+    return client.post(address, data={"csrf": mark(client), **fields}, files=files)
+
+
+def upload(client, *files):
+    sent = post(client, "/open/upload", [("files", file) for file in files])
+    assert sent.status_code == 303, sent.text
+    return sent.headers["location"].split("/")[2], sent.headers["location"]
+
+
+def test_a_problem_is_settled_by_a_click_and_nothing_is_lost(client):
+    project, where = upload(client, ("votes.txt", VOTES))
+    assert where == f"/p/{project}/data"
+    shown = page(client, where).text
+    assert 'role="alert"' in shown
+    assert "m1" in shown  # the first rows
+    assert "Self-votes (1)" in shown
+    # other pages lead here until it is settled, and the navigation has nothing else
+    assert client.get(f"/p/{project}/overview").headers["location"] == where
+    assert f'href="/p/{project}/methods"' not in shown
+    change = re.search(r'name="change" value="(option.self_votes=skip)"', shown)[1]
+    assert (
+        post(client, f"/p/{project}/data/change", file="0", change=html.unescape(change)).status_code == 303
+    )
+    ready = page(client, where).text
+    assert 'role="alert"' not in ready
+    assert "Open the results" in ready
+    assert client.get(f"/p/{project}").headers["location"] == f"/p/{project}/leaderboard"
+
+
+def test_roles_can_be_changed_after_opening(client):
+    ratings = b"query,expert,item,score\n" + b"".join(
+        b"q,e%d,i%d,%d\n" % (e, n, e * n) for e in range(3) for n in range(4)
+    )
+    project, _ = upload(client, ("r.csv", ratings))
+    before = client.get(f"/p/{project}/fuse.json?m=borda").json()
+    roles = {f"role{k}": role for k, role in enumerate(("query", "expert", "item", "rank"))}
+    assert post(client, f"/p/{project}/data/0", use="data", **roles).status_code == 303
+    after = client.get(f"/p/{project}/fuse.json?m=borda")
+    assert after.status_code == 422  # rank 0 is none, and the page says so
+    assert "rank" in after.text
+    roles["role3"] = "score"
+    post(client, f"/p/{project}/data/0", use="data", **roles)
+    assert client.get(f"/p/{project}/fuse.json?m=borda").json()["rows"] == before["rows"]
+
+
+def test_a_project_has_a_name_and_its_items_have_texts(client):
+    project, _ = upload(client, ("a.run", RUN))
+    post(client, f"/p/{project}/rename", name="My <b>runs</b>")
+    texts = b"id,title,text\nd0,The zeroth <document>,words\nd1,The first document,more words\n"
+    sent = post(client, f"/p/{project}/texts", [("files", ("docs.csv", texts))])
+    assert sent.headers["location"].endswith("/data?done=texts-added")
+    shown = page(client, f"/p/{project}/why?q=q0&m=rrf").text
+    assert "My &lt;b&gt;runs&lt;/b&gt;" in shown
+    assert "The zeroth &lt;document&gt;" in shown
+    assert "The first document" in page(client, f"/p/{project}/query?q=q0").text
+    refused = post(client, f"/p/{project}/texts", [("files", ("docs.csv", b"words"))])
+    assert refused.status_code == 422
+    post(client, f"/p/{project}/texts/remove")
+    assert "The first document" not in page(client, f"/p/{project}/query?q=q0").text
+
+
+def test_the_demo_is_not_changed(client):
+    assert page(client, "/p/demo/data").status_code == 200
+    assert post(client, "/p/demo/data/0", use="ignore").status_code == 422
+    assert post(client, "/p/demo/remove").status_code == 422
+
+
+def test_a_method_is_applied_to_new_files(client):
+    project, _ = upload(client, ("a.run", RUN))
+    assert page(client, f"/p/{project}/apply").status_code == 200
+    sent = post(client, f"/p/{project}/apply", [("files", ("b.run", RUN))], m="borda", format="csv")
+    assert sent.headers["content-disposition"] == 'attachment; filename="podium-result.csv"'
+    own = make("borda").aggregate(open_input([("b.run", RUN)]).preferences)
+    rows = [line.split(",") for line in sent.text.splitlines()]
+    head = rows[0]
+    told = [(r[head.index("query")], r[head.index("item")]) for r in rows[1:]]
+    assert told == [(q, i) for q in own.queries for i in own.ranking(q)]
+    trec = post(client, f"/p/{project}/apply", [("files", ("b.run", RUN))], m="borda", format="trec")
+    assert len(trec.text.splitlines()) == len(told)
+    assert (
+        post(client, f"/p/{project}/apply", [("files", ("b.run", RUN))], m="borda", format="poem").status_code
+        == 422
+    )
+    assert post(client, f"/p/{project}/apply", m="borda", format="csv").status_code == 422
+
+
+def test_every_page_shows_the_same_answer(client):
+    told = client.get("/p/demo/overview.json").json()["answer"]
+    for view in ("methods", "fuse", "why", "experts", "jobs", "apply", "differences"):
+        text = page(client, f"/p/demo/{view}").text
+        assert f"<strong>{told['winner']}</strong>" in text, view
+    assert f'<p class="winner">{told["winner"]}</p>' in page(client, "/p/demo/overview").text
+
+
+def test_rows_of_a_table_are_searched_sorted_and_listed(client):
+    client.get("/p/demo/overview.json")
+    first = page(client, "/p/demo/queries").text
+    assert "Page 1 of 4" in first
+    second = page(client, "/p/demo/queries?t0.page=2&t0.sort=-2").text
+    assert "Page 2 of 4" in second
+    assert 'aria-sort="descending"' in second
+    found = page(client, "/p/demo/queries?t0.find=q003").text
+    assert found.count('href="/p/demo/query?q=') == 1
+    rows = client.get("/p/demo/queries/t0.rows?t0.sort=1").json()
+    assert len(rows["rows"]) == len(rows["links"]) == 200
+    assert client.get("/p/demo/queries/t9.rows").status_code == 404
