@@ -278,9 +278,9 @@ def test_warnings_reach_the_one_who_caused_them(tmp_path):
 def test_errors_say_what_to_do(client, what, body, words):
     found = client.post(f"/v1/{what}", json=body)
     assert found.status_code == 422
-    error = found.json()["error"]
-    assert set(error) == {"type", "message", "remedy"}
-    assert words in error["message"] + error["remedy"]
+    error = found.json()
+    assert set(error) == {"type", "title", "status", "detail", "remedy"}
+    assert words in error["detail"] + error["remedy"]
 
 
 def test_health_metrics_and_documentation(client):

@@ -22,8 +22,8 @@ def client(tmp_path):
 
 def refused(found):
     assert 400 <= found.status_code < 500, found.text
-    error = found.json()["error"]
-    assert error["message"]
+    error = found.json()
+    assert error["detail"]
     assert len(found.content) < 2000
     return error
 
@@ -71,7 +71,7 @@ def test_a_gigabyte_of_nesting_on_a_real_socket(tmp_path):
 def test_zip_bombs(client):
     headers = JSON | {"content-encoding": "gzip"}
     bomb = gzip.compress(bytes(300 << 20), 1)
-    assert refused(client.post("/v1/fuse", content=bomb, headers=headers))["type"] == "TooLarge"
+    assert refused(client.post("/v1/fuse", content=bomb, headers=headers))["title"] == "Too large"
     twice = gzip.compress(gzip.compress(bytes(10 << 20)))
     refused(client.post("/v1/fuse", content=twice, headers=headers))
 
@@ -84,9 +84,9 @@ def test_names_that_stand_twice(client):
         b'{"lists": [{"a": 1, "a": 2}]}',
         b'{"lists": [["a"]], "parameters": {"k": 1, "k": 2}}',
     ):
-        assert "occurs twice" in refused(client.post("/v1/fuse", content=body, headers=JSON))["message"]
+        assert "occurs twice" in refused(client.post("/v1/fuse", content=body, headers=JSON))["detail"]
     twice = b'{"rankings": {"q": {"e": ["a"]}, "q": {"e": ["b"]}}}'
-    assert "occurs twice" in refused(client.post("/v1/aggregate", content=twice, headers=JSON))["message"]
+    assert "occurs twice" in refused(client.post("/v1/aggregate", content=twice, headers=JSON))["detail"]
     assert (
         client.post("/v1/fuse", content=b'{"lists": [["lists", "a\\n{"]]}', headers=JSON).status_code == 200
     )
@@ -109,7 +109,7 @@ def test_names_that_stand_twice(client):
 ])  # fmt: skip
 def test_wrong_types_and_values(client, more):
     error = refused(client.post("/v1/fuse", content=f'{{"lists": [["a"]], {more}}}'.encode(), headers=JSON))
-    assert error["message"]
+    assert error["detail"]
 
 
 @pytest.mark.parametrize("lists", [

@@ -30,9 +30,7 @@ def test_examples_are_answered_as_described(tmp_path, address):
 def test_every_address_is_described(tmp_path):
     with serving(tmp_path) as client:
         paths = client.get("/openapi.json").json()["paths"]
-        assert {p for p in paths if p.startswith("/v1/")} == {
-            f"/v1/{a}" for a in (*EXAMPLES, "methods")
-        } | VOTES
+        assert set(paths) >= {f"/v1/{a}" for a in (*EXAMPLES, "methods")} | VOTES
         for path, calls in paths.items():
             for call in calls.values():
                 assert call["summary"], path

@@ -220,9 +220,7 @@ def test_methods_that_compare_all_pairs_are_refused_on_long_queries(tmp_path):
         for address in ("fuse.json?m=mc4", "why.json?m=mc4", "query.json?m=mc4", "methods.json?m=mc4"):
             answer = client.get(f"/p/{project}/{address}")
             assert answer.status_code == 413, address
-            assert answer.json()["error"]["message"] == "; ".join(
-                service.json()["error"][k] for k in ("message", "remedy")
-            )
+            assert answer.json()["detail"] == "; ".join(service.json()[k] for k in ("detail", "remedy"))
         assert page(client, f"/p/{project}/fuse?m=mc4").status_code == 413
         for method in ("combmnz", "isr", "mean_rank", "median_rank"):
             assert client.get(f"/p/{project}/fuse.json?m={method}").status_code == 200, method

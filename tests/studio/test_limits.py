@@ -132,7 +132,7 @@ def test_a_body_that_stops_coming(tmp_path, path, kind):
 def test_counts(client):
     def status(what, **body):
         found = client.post(f"/v1/{what}", json=body)
-        assert set(found.json()) == {"error"} or found.status_code == 200
+        assert "remedy" in found.json() or found.status_code == 200
         return found.status_code
 
     assert status("fuse", lists=[["a"]] * 3) == 200
@@ -171,9 +171,7 @@ def test_only_what_compares_all_pairs_is_refused_on_long_queries(client):
     for method in ("thurstone", "bradley_terry", "rank_centrality"):
         refused = status("aggregate", method, **listed)
         assert refused.status_code == 413, method
-        assert (
-            refused.json()["error"]["message"] == f"a query has 6 items, and {method} may compare all pairs"
-        )
+        assert refused.json()["detail"] == f"a query has 6 items, and {method} may compare all pairs"
         assert status("aggregate", method, votes=votes).status_code == 200, method
     for method in ("copeland", "mc4", "kemeny"):
         assert status("aggregate", method, votes=votes).status_code == 413, method
@@ -269,7 +267,7 @@ def test_too_many_requests_at_once(tmp_path):
         busy = client.post("/v1/fuse", json={"lists": [["a"]]})
         assert busy.status_code == 429
         assert busy.headers["retry-after"] == "1"
-        assert "try again" in busy.json()["error"]["remedy"]
+        assert "try again" in busy.json()["remedy"]
         free.set()
         for t in threads:
             t.join()
@@ -284,4 +282,4 @@ def test_a_request_that_takes_too_long(tmp_path):
         found = client.post("/v1/aggregate", json={"rankings": {"q": {"e": ["a"]}}})
         free.set()
         assert found.status_code == 504
-        assert "--seconds" in found.json()["error"]["remedy"]
+        assert "--seconds" in found.json()["remedy"]

@@ -69,7 +69,7 @@ def test_missing_and_wrong_tokens(guarded, headers):
     found = guarded.post("/v1/fuse", json=FUSE, headers=headers)
     assert found.status_code == 401
     assert found.headers["www-authenticate"] == "Bearer"
-    assert found.json()["error"]["type"] == "NoToken"
+    assert found.json()["type"] == "urn:podium:problem:NoToken"
     for path in ("/metrics", "/docs", "/openapi.json", "/v1/methods", "/", "/nowhere"):
         assert guarded.get(path, headers=headers).status_code == 401
     assert guarded.get("/healthz").status_code == guarded.get("/readyz").status_code == 200

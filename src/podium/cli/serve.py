@@ -27,6 +27,13 @@ from podium.core.errors import ParameterError
 @click.option("--concurrent", type=click.IntRange(1), help="Concurrent requests.  [default: 64]")
 @click.option("--workers", type=click.IntRange(1), help="Concurrent computations.  [default: one per core]")
 @click.option("--body-mb", type=click.IntRange(1), help="Maximum size of an API request.  [default: 16]")
+@click.option("--processes", type=click.IntRange(0),
+              help="Processes that compute pages and API requests; 0: threads, which cannot be canceled.  "
+                   "[default: one per core, at least 2]")  # fmt: skip
+@click.option("--public-url", default="", metavar="URL",
+              help="URL under which a proxy shows the server, such as https://example.org/podium.")  # fmt: skip
+@click.option("--log", "log_style", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="Form of the log lines.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Do not log requests.")
 @with_output
 def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> None:
@@ -55,16 +62,22 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
     token = os.environ.get("PODIUM_TOKEN") if path is None else Path(path).read_text().strip()
     if path is not None and not token:
         raise ParameterError(f"{path} is empty; write a token to it, for example with `openssl rand -hex 32`")
+    if path is not None and os.name == "posix" and Path(path).stat().st_mode & 0o077:
+        click.echo(f"warning: other users of this machine can read {path}; run `chmod 600 {path}`", err=True)
+    folder = Path(given["folder"]) if given["folder"] else Path.home() / ".podium"
     settings = ServerSettings(
-        Path(given["folder"]) if given["folder"] else Path.home() / ".podium",
+        folder,
         given["host"],
         given["port"],
         hash_token(token) if token else None,
         Limits(**limits),
         tuple(Path(f).resolve() for f in files),
         given["hosts"],
+        given["public_url"],
+        _has_tokens(folder),
+        max(2, os.cpu_count() or 1) if given["processes"] is None else given["processes"],
     )
-    log_to_stderr(quiet)
+    log_to_stderr(quiet, given["log_style"])
     app, socket = create_app(settings), listen(settings)
     where = format_address(socket)
     if output.json:
@@ -73,3 +86,10 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
         click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C stops the server)")
     sys.stdout.flush()
     serve(app, socket)
+
+
+def _has_tokens(folder: Path) -> bool:
+    """Whether a folder has named tokens; a folder that does not exist is not created."""
+    from podium.studio.store import Store
+
+    return (folder / "studio.sqlite").exists() and bool(Store(folder).tokens())

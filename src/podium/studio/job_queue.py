@@ -35,6 +35,8 @@ class Job:
     stop: bool
     made: float
     ended: float | None
+    user: str = ""  # who queued it
+    began: float | None = None  # when a worker claimed it last
 
     @property
     def over(self) -> bool:
@@ -56,13 +58,16 @@ def _build_job(row: sqlite3.Row) -> Job:
 class JobQueue(Database):
     """The jobs of all projects."""
 
-    def add_job(self, project: str, kind: str, settings: dict[str, Any]) -> str:
+    def add_job(self, project: str, kind: str, settings: dict[str, Any], user: str = "") -> str:
         """Queue a job."""
         job = secrets.token_hex(6)
-        new = "INSERT INTO jobs (id, project, kind, settings, state, made) VALUES (?, ?, ?, ?, 'queued', ?)"
+        new = (
+            "INSERT INTO jobs (id, project, kind, settings, state, made, user) "
+            "VALUES (?, ?, ?, ?, 'queued', ?, ?)"
+        )
         with self._write_transaction() as db:
             self._fetch_by_id("projects", project, db)
-            db.execute(new, (job, project, kind, json.dumps(settings), time.time()))
+            db.execute(new, (job, project, kind, json.dumps(settings), time.time(), user))
         return job
 
     def job_folder(self, job: str) -> Path:
@@ -77,13 +82,20 @@ class JobQueue(Database):
         """Jobs (of a project), newest first."""
         return [_build_job(row) for row in self._fetch_newest("jobs", project)]
 
+    def count_jobs(self) -> dict[str, int]:
+        """The number of jobs in each state."""
+        return dict(map(tuple, self._fetch("SELECT state, count(*) FROM jobs GROUP BY state")))
+
     def has_waiting_job(self, stale: float) -> bool:
         """Whether a job is queued or has a dead owner."""
         waiting = "SELECT 1 FROM jobs WHERE state = 'queued' OR (state = 'running' AND beat < ?) LIMIT 1"
         return bool(self._fetch(waiting, time.time() - stale))
 
     def claim(self, owner: str, stale: float, resumable: Sequence[str], tries: int) -> Job | None:
-        """Claim the oldest queued job; first, jobs of dead owners are requeued or marked as interrupted."""
+        """Claim the oldest queued job of the user whose last job began longest ago.
+
+        First, jobs of dead owners are requeued or marked as interrupted.
+        """
         now = time.time()
         with self._write_transaction() as db:
             orphans = db.execute("SELECT * FROM jobs WHERE state = 'running' AND beat < ?", (now - stale,))
@@ -98,11 +110,14 @@ class JobQueue(Database):
                 )
                 end = "UPDATE jobs SET state = 'interrupted', words = ?, ended = ?, owner = NULL WHERE id = ?"
                 db.execute(end, (why, now, row["id"]))
-            row = db.execute("SELECT * FROM jobs WHERE state = 'queued' ORDER BY made, id LIMIT 1").fetchone()
+            row = db.execute(
+                "SELECT * FROM jobs WHERE state = 'queued' ORDER BY "
+                "(SELECT coalesce(max(other.began), 0) FROM jobs AS other WHERE other.user = jobs.user), made, id"
+            ).fetchone()
             if row is None:
                 return None
-            mine = "UPDATE jobs SET state = 'running', owner = ?, beat = ?, tries = tries + 1 WHERE id = ?"
-            db.execute(mine, (owner, now, row["id"]))
+            mine = "UPDATE jobs SET state = 'running', owner = ?, beat = ?, began = ?, tries = tries + 1 WHERE id = ?"
+            db.execute(mine, (owner, now, now, row["id"]))
             return _build_job(self._fetch_by_id("jobs", row["id"], db))
 
     def beat(self, job: str, owner: str, done: int, total: int, words: str) -> bool:

@@ -40,6 +40,25 @@ def check_pairs(limits: Limits, preferences: Preferences, method: Aggregator | N
         )
 
 
+def check_id_lengths(limits: Limits, preferences: Preferences) -> None:
+    """Refuse ids that are too long for pages, addresses and logs."""
+    index = preferences.index
+    for what, ids in (
+        ("a query", index.queries),
+        ("an item", index.items),
+        ("an expert", preferences.experts),
+    ):
+        # text is measured in bytes first, of which a character has at least one
+        if ids.offsets is not None and int(np.diff(ids.offsets).max(initial=0)) <= limits.id_length:
+            continue
+        longest = max((id_ for id_ in ids.tolist() if isinstance(id_, str)), key=len, default="")
+        if len(longest) > limits.id_length:
+            raise InputError(
+                f"the id of {what} has {len(longest):,} characters (it begins with {longest[:40]!r})",
+                remedy=f"use ids of at most {limits.id_length} characters, or check which column is the id",
+            )
+
+
 def bounded_decompress(source: bytes | str | os.PathLike[str], limits: Limits) -> bytes:
     """Decompress gzip data (other data pass unchanged), never beyond the limits.
 

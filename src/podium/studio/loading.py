@@ -20,7 +20,7 @@ from podium.storage.allowed_paths import resolve_inside
 from podium.storage.files import Source, open_source
 from podium.studio.form_fields import select_reading_options, spell_option
 from podium.studio.import_plan import FilePlan, ItemText, read_planned, read_texts
-from podium.studio.limits import TooLarge, bounded_decompress
+from podium.studio.limits import TooLarge, bounded_decompress, check_id_lengths
 from podium.studio.settings import Limits
 from podium.studio.store import Project, Store
 
@@ -87,6 +87,7 @@ def open_input(
         raise InputError(f"the input contains only {got}", remedy="add runs, ratings or votes")
     if not len(content.preferences) or not content.preferences.forms:
         raise InputError("the input contains no lists or votes", remedy="give runs, ratings or votes")
+    check_id_lengths(Limits(), content.preferences)
     notes += content.summary.splitlines()
     return ProjectData(content.preferences, content.labels, content.features, content.seconds, tuple(notes))
 

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import re
+import secrets
+import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from msgspec.json import encode
+from starlette.requests import ClientDisconnect
 
-from podium.core.errors import InputError, capture_warnings
+from podium.core.errors import InputError, PodiumError, capture_warnings
+from podium.studio.database import DiskFull, explain_full_disk
 from podium.studio.limits import TooLarge
-from podium.studio.security import HEADERS, Guard, RequestRefused
+from podium.studio.request_slots import BodyReceiver, Message, Receive, RequestSlots, build_length_error
+from podium.studio.response_sender import SERVICE, ResponseSender, Send
+from podium.studio.security import COMPUTATIONS, LOCAL, SAFE, VOTING, Guard, RequestRefused
 from podium.studio.settings import ServerSettings
-from podium.studio.telemetry import RequestMetrics, log_failure, log_request
+from podium.studio.telemetry import RequestMetrics, describe_failure, log_failure, log_request
+from podium.studio.view_forwarding import VIEW_ROUTE, FailedInProcess, forward_view, is_computed_view
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Endpoint = Callable[[Message, Receive, Send], Awaitable[None]]
-SERVICE = "/v1/"
 WATCHED = frozenset({"/healthz", "/readyz", "/metrics"})  # exempt from the concurrency limit
+UPLOADS = re.compile(r"/v1/projects(/[^/]+/labels)?")  # routes of the API that take files
 HEAD = 1 << 16  # maximum bytes of URL and headers
-COOKIE = "Path=/; HttpOnly; SameSite=Strict"
-
-
-def error_document(kind: str, message: str, remedy: str = "") -> dict[str, Any]:
-    """The JSON document of every API error."""
-    return {"error": {"type": kind, "message": message, "remedy": remedy}}
+ABORTED = 499  # status that is counted and logged when the client hung up before it sent its request
+REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestMiddleware:
@@ -46,7 +47,8 @@ class RequestMiddleware:
         endpoints: Mapping[tuple[str, str], Endpoint],
     ) -> None:
         self._app, self._settings, self._guard, self._meters = app, settings, guard, meters
-        self._endpoints = endpoints
+        self._endpoints, self._slots = endpoints, RequestSlots(settings.limits, meters)
+        self._prefix, self._numbers = secrets.token_hex(4), itertools.count()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Process one request."""
@@ -54,157 +56,125 @@ class RequestMiddleware:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return  # web sockets are not supported
-        begin, out = time.perf_counter(), _ResponseSender(scope, send)
-        self._meters.running += 1
+        begin, method = time.perf_counter(), scope["method"]
+        root = self._settings.root_path
+        if root and scope["path"].startswith(f"{root}/"):  # a proxy may or may not remove the sub-path
+            scope["path"] = scope["path"][len(root) :]
+            scope["raw_path"] = scope["path"].encode()
+        if method == "HEAD":  # the server below leaves the body out by its own scope
+            scope = {**scope, "method": "GET"}
+        headers = dict(scope["headers"])
+        given = headers.get(b"x-request-id", b"")
+        scope["podium.request_id"] = (
+            given.decode() if REQUEST_ID.fullmatch(given) else f"{self._prefix}{next(self._numbers):x}"
+        )
+        out, cause = ResponseSender(scope, send, self._settings, method), None
         try:
-            await self._admit_request(scope, receive, out)
-        except RequestRefused as no:
+            await self._admit_request(scope, headers, receive, out)
+        except Exception as error:
+            cause = await self._answer_error(scope, headers, error, out)
+        taken, route = time.perf_counter() - begin, _route_pattern(scope)
+        self._meters.count_request(method, route, out.status, taken)
+        log_request(method, route, out.status, taken, out.size, request=scope["podium.request_id"],
+                    view=scope.get("podium.view"), cause=cause or scope.get("podium.cause"))  # fmt: skip
+        await self._audit(scope, method, route, out.status)
+
+    async def _answer_error(
+        self, scope: Message, headers: Mapping[bytes, bytes], error: Exception, out: ResponseSender
+    ) -> str:
+        """Answer a request that was refused or failed; the cause for the log, which names no user data."""
+        if isinstance(error, RequestRefused):
             is_page = scope["method"] == "GET" and not scope["path"].startswith(SERVICE)
-            accepted = dict(scope["headers"]).get(b"accept", b"")
-            if no.status == 401 and is_page and b"text/html" in accepted:
+            if error.status == 401 and is_page and b"text/html" in headers.get(b"accept", b""):
                 await out.send_error(303, "log in first", "see /login", {"location": "/login"})
             else:
-                await out.send_error(no.status, no.problem, no.remedy, no.headers)
-        except TooLarge as no:
-            await out.send_error(413, no.problem, no.remedy or "")
-        except InputError as no:
-            await out.send_error(400, no.problem, no.remedy or "")
-        except Exception as error:
-            log_failure(_route_pattern(scope), error)
+                await out.send_error(error.status, error.problem, error.remedy, error.headers)
+            return f"refused {error.status}"
+        if isinstance(error, ClientDisconnect):  # nobody reads an answer
+            out.status = ABORTED
+            return "the client hung up"
+        if isinstance(error, FailedInProcess):
             await out.send_error(500, "internal server error", "see the server log")
-        finally:
-            self._meters.running -= 1
-            taken, route = time.perf_counter() - begin, _route_pattern(scope)
-            self._meters.count_request(scope["method"], route, out.status, taken)
-            log_request(scope["method"], route, out.status, taken, out.size)
+            return ""
+        try:
+            with explain_full_disk(self._settings.folder):
+                raise error
+        except InputError as no:
+            status = 507 if isinstance(no, DiskFull) else 413 if isinstance(no, TooLarge) else 400
+            if status == 507:
+                log_failure(_route_pattern(scope), no.problem, scope["podium.request_id"])
+            await out.send_error(status, no.problem, no.remedy or "")
+            return type(no).__name__
+        except Exception:
+            cause = describe_failure(error)
+            log_failure(_route_pattern(scope), cause, scope["podium.request_id"])
+            await out.send_error(500, "internal server error", "see the server log")
+            return cause
 
-    async def _admit_request(self, scope: Message, receive: Receive, out: _ResponseSender) -> None:
-        headers = dict(scope["headers"])
+    async def _admit_request(
+        self, scope: Message, headers: Mapping[bytes, bytes], receive: Receive, out: ResponseSender
+    ) -> None:
         path: str = scope["path"]
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD or len(path) > HEAD:
             raise RequestRefused(431, "the headers are too long", "send shorter headers")
         if [name for name, _ in scope["headers"]].count(b"host") != 1:
             raise RequestRefused(400, "the request does not have exactly one Host header", "send one")
-        self._guard.check_request(scope["method"], path, headers)
-        limits = self._settings.limits
-        if self._meters.running > limits.concurrent and path not in WATCHED:
-            raise RequestRefused(
-                429,
-                f"{limits.concurrent} requests are already running",
-                "try again later",
-                {"retry-after": "1"},
-            )
-        most = limits.body_bytes if path.startswith(SERVICE) else limits.upload_bytes
+        user = self._guard.check_request(scope["method"], path, headers)
+        scope["podium.user"] = user
+        limits, has_files = self._settings.limits, not path.startswith(SERVICE) or UPLOADS.fullmatch(path)
+        most = limits.upload_bytes if has_files else limits.body_bytes
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > most:
-            raise _build_length_error(most)
-        endpoint = self._endpoints.get((scope["method"], path))
-        receive = _limit_length(receive, most)
-        with capture_warnings():  # warnings may contain ids and must not reach the log
-            if endpoint is not None:  # it limits the time of the whole body itself
-                await endpoint(scope, receive, out)
-            else:
-                await self._app(scope, _limit_waiting(receive, limits.seconds), out)
-
-
-def _limit_length(receive: Receive, most: int) -> Receive:
-    """Receive the body; refuse it when it is too long."""
-    size = 0
-
-    async def receive_limited() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > most:
-            raise _build_length_error(most)
-        return message
-
-    return receive_limited
-
-
-def _limit_waiting(receive: Receive, seconds: float) -> Receive:
-    """Receive the body; refuse it when a part of it does not arrive in time."""
-    more = True
-
-    async def receive_in_time() -> Message:
-        nonlocal more
-        if not more:
-            return await receive()  # further calls wait for the disconnect
+            raise build_length_error(most)
+        if path in WATCHED:
+            await self._app(scope, receive, out)
+            return
+        seconds = limits.upload_seconds if has_files and path != "/login" else limits.seconds
+        name = (
+            user.name
+            if user is not LOCAL and user.name != "anonymous"
+            else self._client_address(scope, headers)
+        )
+        body = BodyReceiver(receive, self._slots, name, most, seconds)
+        has_body = scope["method"] not in SAFE or length.strip(b"0") != b"" or b"transfer-encoding" in headers
+        body.begin(has_body)
         try:
-            async with asyncio.timeout(seconds):
-                message = await receive()
-        except TimeoutError:
-            raise RequestRefused(
-                408, "the body did not arrive in time", "send it faster, or in parts"
-            ) from None
-        more = message.get("more_body", False)
-        return message
+            endpoint = self._endpoints.get((scope["method"], path))
+            with capture_warnings():  # warnings may contain ids and must not reach the log
+                if endpoint is not None:
+                    await endpoint(scope, body, out)
+                elif is_computed_view(scope):
+                    scope["podium.route"] = VIEW_ROUTE
+                    await forward_view(scope, body, out)
+                else:
+                    await self._app(scope, body, out)
+        finally:
+            body.end()
+            if body.size:
+                self._meters.count_received(body.size)
 
-    return receive_in_time
+    def _client_address(self, scope: Message, headers: Mapping[bytes, bytes]) -> str:
+        """The address of the client; behind a proxy, the last one that it reports."""
+        if self._settings.public_url:
+            return headers.get(b"x-forwarded-for", b"").decode("latin-1").rpartition(",")[2].strip()
+        return str((scope.get("client") or ("",))[0])
 
-
-def _build_length_error(most: int) -> RequestRefused:
-    return RequestRefused(
-        413, f"the body is longer than {most:,} bytes", "send less per request", {"connection": "close"}
-    )
+    async def _audit(self, scope: Message, method: str, route: str, status: int) -> None:
+        """Record a change in the audit log; votes are their own record."""
+        path, user = scope["path"], scope.get("podium.user")
+        if method in SAFE or user is None or (COMPUTATIONS.fullmatch(path) and path != "/logout"):
+            return
+        if VOTING.fullmatch(path) or user.name == "anonymous" or status == ABORTED:
+            return
+        parts = path.removeprefix("/v1/projects").removeprefix("/p").split("/")
+        project = parts[1] if len(parts) > 1 and path.startswith(("/p/", "/v1/projects/")) else None
+        entry = (user, method, route, project, status, scope["podium.request_id"])
+        try:
+            await asyncio.to_thread(scope["app"].state.store.add_audit_entry, *entry)
+        except (sqlite3.Error, OSError, PodiumError) as error:
+            log_failure(route, f"no audit entry: {describe_failure(error)}", scope["podium.request_id"])
 
 
 def _route_pattern(scope: Message) -> str:
     """The route pattern, so that no id appears in a label or a log."""
-    return getattr(scope.get("route"), "path", None) or "other"
-
-
-class _ResponseSender:
-    """Wrap `send`: add headers and record what was sent."""
-
-    def __init__(self, scope: Message, send: Send) -> None:
-        self._scope, self._send = scope, send
-        self.status, self.size, self._has_started = 0, 0, False
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._has_started = True
-            self.status = message["status"]
-            secure = "; Secure" if self._scope.get("scheme") == "https" else ""
-            kept: dict[str, str] = self._scope.get("podium.cookies", {})
-            cookies = [(b"set-cookie", f"{k}={v}; {COOKIE}{secure}".encode()) for k, v in kept.items()]
-            message["headers"] = [*message.get("headers", ()), *HEADERS, *cookies]
-        else:
-            self.size += len(message.get("body", b""))
-        await self._send(message)
-
-    async def send_error(
-        self, status: int, problem: str, remedy: str, headers: dict[str, str] | None = None
-    ) -> None:
-        """Send an error: JSON for the API, plain text for pages; nothing if the response has started."""
-        if self._has_started:
-            return
-        if self._scope["path"].startswith(SERVICE):
-            body, kind = (
-                encode(error_document(KINDS.get(status, "Refused"), problem, remedy)),
-                b"application/json",
-            )
-        else:
-            body, kind = f"{problem}; {remedy}\n".encode(), b"text/plain; charset=utf-8"
-        more = [(k.encode(), v.encode()) for k, v in (headers or {}).items()]
-        about = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *more]
-        await self({"type": "http.response.start", "status": status, "headers": about})
-        await self({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
-
-
-KINDS = {
-    400: "NotJson",
-    401: "NoToken",
-    403: "Forbidden",
-    404: "NotFound",
-    408: "TooSlow",
-    413: "TooLarge",
-    415: "UnsupportedMediaType",
-    421: "Misdirected",
-    422: "InvalidRequest",
-    429: "Busy",
-    431: "TooLarge",
-    500: "ServerFault",
-    503: "Busy",
-    504: "TooSlow",
-}
+    return scope.get("podium.route") or getattr(scope.get("route"), "path", None) or "other"

@@ -1,7 +1,9 @@
-"""Uvicorn configuration: one process, bounded headers, no access log."""
+"""Uvicorn configuration: one process, bounded connections and headers, no access log."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gc
 import socket
 from typing import TYPE_CHECKING, Any
@@ -10,14 +12,14 @@ import uvicorn
 
 from podium.core.errors import ParameterError
 from podium.studio.middleware import HEAD
-from podium.studio.settings import ServerSettings
+from podium.studio.settings import Limits, ServerSettings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
 IDLE = 20  # seconds: keep-alive timeout, and grace period at shutdown
-CONNECTIONS = 1000
-WAITING = 1024
+WAITING = 1024  # connections that the system accepts before the server does
+SPARE = 256  # open files besides connections
 
 
 def listen(settings: ServerSettings) -> socket.socket:
@@ -44,6 +46,7 @@ def format_address(listener: socket.socket) -> str:
 
 def serve(app: FastAPI, listener: socket.socket) -> None:
     """Serve until stopped."""
+    _raise_file_limit(app.state.settings.limits.connections + SPARE)
     gc.collect()
     gc.freeze()  # exclude loaded modules from garbage collection, which would add tens of ms to responses
     create_server(app).run([listener])
@@ -53,7 +56,7 @@ def create_server(app: FastAPI) -> uvicorn.Server:
     """Configure the server."""
     config = uvicorn.Config(
         app,
-        http=_select_protocol(),
+        http=_select_protocol(app.state.settings.limits),
         ws="none",
         access_log=False,
         log_level="error",
@@ -61,28 +64,56 @@ def create_server(app: FastAPI) -> uvicorn.Server:
         proxy_headers=False,
         timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=IDLE,
-        limit_concurrency=CONNECTIONS,
         h11_max_incomplete_event_size=HEAD,
     )
     return uvicorn.Server(config)
 
 
-def _select_protocol() -> Any:
-    """Bound the header size of the fast parser, which has no limit; the slow parser has one."""
+def _raise_file_limit(wanted: int) -> None:
+    """Allow as many open files as connections need, as far as the system lets the server."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < wanted:
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _select_protocol(limits: Limits) -> Any:
+    """The fast parser with bounds that it lacks: on connections, and on the size and time of headers."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     except ImportError:
         return "h11"
 
+    known: dict[Any, None] = {}  # all connections, the oldest first
+
     class BoundedProtocol(HttpToolsProtocol):
         head, in_head = 0, True
+        timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            known[self] = None
+            self.start_timer()
+            if len(known) > limits.connections:  # rather an old idle connection than the new one
+                next((old for old in known if old.is_idle()), self).hang_up()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            known.pop(self, None)
+            self.stop_timer()
+            super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
             if self.in_head:
                 self.head += len(data)
             super().data_received(data)
-            if self.in_head and self.head > 2 * HEAD:
-                self.transport.close()
+            if self.in_head:
+                if self.timer is None:
+                    self.start_timer()
+                if self.head > 2 * HEAD:
+                    self.hang_up()
 
         def on_message_begin(self) -> None:
             self.head, self.in_head = 0, True
@@ -90,6 +121,22 @@ def _select_protocol() -> Any:
 
         def on_headers_complete(self) -> None:
             self.in_head = False
+            self.stop_timer()
             super().on_headers_complete()
+
+        def is_idle(self) -> bool:
+            return self.cycle is None or bool(self.cycle.response_complete)
+
+        def start_timer(self) -> None:
+            self.timer = self.loop.call_later(limits.header_seconds, self.hang_up)
+
+        def stop_timer(self) -> None:
+            if self.timer is not None:
+                self.timer.cancel()
+                self.timer = None
+
+        def hang_up(self) -> None:
+            known.pop(self, None)
+            self.transport.abort()
 
     return BoundedProtocol

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from podium.core.errors import ParameterError
 
@@ -23,9 +24,18 @@ class Limits:
     experts: int = 5000  # in a request; some analyses compare all pairs
     query_items: int = 5000  # items per query, for methods that compare all pairs
     seconds: float = 30.0  # timeout per request, including waiting
-    concurrent: int = 64  # concurrent requests; further ones get 429
+    view_seconds: float = 120.0  # time that a page may compute before its process is killed
+    job_seconds: float = 24 * 3600.0  # time that a job may run before its process is killed
+    header_seconds: float = 10.0  # from the first byte of a connection to the end of its headers
+    upload_seconds: float = 300.0  # for the whole body of a request with files
+    connections: int = 1000  # open connections; beyond them, the longest idle ones are closed
+    concurrent: int = 64  # requests answered at once; further ones get 429, and one user gets three quarters
+    receiving: int = 64  # requests whose body is arriving; further ones get 429, and one user gets half
+    queue: int = 256  # computations that wait for a process; further ones get 503, and one user gets half
     workers: int = 2  # concurrent computations; others wait
     uploads: int = 2  # uploads read concurrently; others wait
+    cache_bytes: int = 512 << 20  # of project data and results kept in the memory of one process
+    free_bytes: int = 64 << 20  # free space on the disk below which nothing more is stored
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -44,15 +54,43 @@ class ServerSettings:
     limits: Limits = field(default_factory=Limits)
     roots: tuple[Path, ...] = ()  # server files and folders that the studio may open
     hosts: tuple[str, ...] = ()  # further host names of the server
+    public_url: str = ""  # under which a proxy shows the server, such as https://example.org/podium
+    has_tokens: bool = False  # whether the folder has named tokens
+    processes: int = 0  # that compute pages and API requests; 0: threads of the server do
+    is_view_worker: bool = False  # whether this is the application of one of these processes
+    patience: float = 0.4  # seconds that a page waits for a computation before it shows progress
 
     def __post_init__(self) -> None:
+        public = urlsplit(self.public_url)
+        if self.public_url and (
+            public.scheme not in ("http", "https") or not public.hostname or public.query or public.fragment
+        ):
+            raise ParameterError(
+                f"the public URL is {self.public_url!r}; accepted: such as https://example.org/podium"
+            )
         if not 0 <= self.port <= 65535:
             raise ParameterError(f"the port is {self.port}; accepted: 0 (any free port) to 65535")
-        if self.token_hash is None and not is_loopback(self.host):
+        if self.token_hash is None and not self.has_tokens and not is_loopback(self.host):
             raise ParameterError(
                 f"{self.host} can be reached from other machines, so a token is required; give one with "
-                "--token-file FILE or PODIUM_TOKEN, or leave --host out to listen on this machine only"
+                "--token-file FILE or PODIUM_TOKEN, add named ones with `podium token add`, or leave --host out "
+                "to listen on this machine only"
             )
+
+    @property
+    def root_path(self) -> str:
+        """The path of the public URL, without a slash at its end: "" or such as /podium."""
+        return urlsplit(self.public_url).path.rstrip("/")
+
+    @property
+    def public_host(self) -> str:
+        """The host name in the public URL, if there is one."""
+        return urlsplit(self.public_url).hostname or ""
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the server by TLS, so that cookies are sent over TLS only."""
+        return urlsplit(self.public_url).scheme == "https"
 
 
 def is_loopback(host: str) -> bool:

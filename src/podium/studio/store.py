@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from podium.core.errors import ParameterError
+from podium.core.errors import ParameterError, PodiumError
 from podium.storage.digests import digest_bytes
 from podium.storage.temporary_files import TemporaryFile
-from podium.studio.database import DEMO, MISSING, RecordNotFound
-from podium.studio.job_queue import JobQueue
+from podium.studio.database import DEMO, MISSING, RecordNotFound, explain_full_disk
+from podium.studio.token_store import TokenStore
 
 KEPT = 24 * 3600.0  # seconds for which a removed project can be restored
 ProjectKind = Literal["demo", "files", "upload"]
@@ -63,7 +63,7 @@ class StoredModel:
     made: float
 
 
-class Store(JobQueue):
+class Store(TokenStore):
     """The persistent state of the studio."""
 
     # -- bytes -------------------------------------------------------------------------------------------------
@@ -83,14 +83,21 @@ class Store(JobQueue):
         """Write bytes under temporary names; yield them with their digests."""
         staged: list[tuple[str, TemporaryFile]] = []
         try:
-            for content in contents:
-                digest = digest_bytes(content)
-                staged.append((digest, TemporaryFile(self.folder / "blobs" / digest)))
-                with staged[-1][1].open() as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-            yield staged
+            with explain_full_disk(self.folder):
+                for content in contents:
+                    digest = digest_bytes(content)
+                    staged.append((digest, TemporaryFile(self.folder / "blobs" / digest)))
+                    with staged[-1][1].open() as file:
+                        file.write(content)
+                        file.flush()
+                        os.fsync(file.fileno())
+            try:
+                yield staged
+            except BaseException:
+                # files that were renamed already, by a transaction that failed afterwards
+                with contextlib.suppress(PodiumError, sqlite3.Error), self._write_transaction() as db:
+                    self._remove_unused_blobs(db, [digest for digest, _ in staged])
+                raise
         finally:
             for _, beside in staged:
                 beside.discard()
@@ -221,6 +228,14 @@ class Store(JobQueue):
         """All projects, newest first, without their files."""
         every = map(_build_project, self._fetch_newest("projects"))
         return [project for project in every if "removed" not in project.options]
+
+    def rename_project(self, project: str, name: str) -> None:
+        """Give a project another name."""
+        if project == DEMO:
+            raise ParameterError("the embedded data cannot be renamed")
+        with self._write_transaction() as db:
+            self._fetch_by_id("projects", project, db)
+            db.execute("UPDATE projects SET name = ? WHERE id = ?", (name, project))
 
     def remove_project(self, project: str) -> None:
         """Remove a project with its jobs and models, and uploaded bytes that no other project uses."""

@@ -12,11 +12,14 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from podium.core.errors import NotFittedError, PodiumError
-from podium.studio.api import docs_page, openapi_schema, vote_routes
+from podium.studio.api import docs_page, job_routes, openapi_schema, project_routes, token_routes, vote_routes
 from podium.studio.api.computation_pool import ComputationPool
-from podium.studio.api.service_routes import PlainRoute, build_json_response, router
+from podium.studio.api.service_routes import PlainRoute, build_problem_response, router
+from podium.studio.database import RecordNotFound
 from podium.studio.limits import TooLarge
-from podium.studio.middleware import SERVICE, Endpoint, error_document
+from podium.studio.middleware import Endpoint
+from podium.studio.problems import KINDS
+from podium.studio.response_sender import SERVICE
 from podium.studio.security import RequestRefused
 
 __all__ = ["build_endpoints", "install_service", "respond_error"]
@@ -26,8 +29,8 @@ def install_service(app: FastAPI) -> None:
     """Add the API, its documentation and its error handlers to an application."""
     app.state.pool = ComputationPool(app.state.settings.limits, app.state.meters)
     app.openapi = lambda: openapi_schema.build_openapi(app)  # type: ignore[method-assign]
-    app.include_router(router)
-    app.include_router(vote_routes.router)
+    for routes in (router, project_routes.router, job_routes.router, token_routes.router, vote_routes.router):
+        app.include_router(routes)
     app.include_router(docs_page.router)
     app.add_exception_handler(MemoryError, _answer_memory_error)
     for kind in (ArithmeticError, np.linalg.LinAlgError):
@@ -70,18 +73,18 @@ def respond_error(_request: Request, error: PodiumError) -> Response:
     remedy = getattr(error, "remedy", None)
     if isinstance(error, NotFittedError):
         remedy = "fit the method with `podium fit` or in the studio, then name the saved model"
-    return build_json_response(error_document(type(error).__name__, str(error), remedy or ""), 422)
+    status = 404 if isinstance(error, RecordNotFound) else getattr(error, "http_status", 422)
+    return build_problem_response(status, type(error).__name__, str(error), remedy or "")
 
 
 async def _answer_memory_error(_request: Request, _error: Any) -> Response:
-    document = error_document("TooLarge", "not enough memory for this request", "send less")
-    return build_json_response(document, 413)
+    return build_problem_response(413, "TooLarge", "not enough memory for this request", "send less")
 
 
 async def _answer_arithmetic_error(_request: Request, _error: Any) -> Response:
     """Handle numerical failures from values of extreme magnitude or range."""
     message = "the numbers in this request are too large, or their range is too wide, for this computation"
-    return build_json_response(error_document("InputError", message, "rescale them"), 422)
+    return build_problem_response(422, "InputError", message, "rescale them")
 
 
 async def _answer_http_error(request: Request, error: Any) -> Response:
@@ -90,6 +93,7 @@ async def _answer_http_error(request: Request, error: Any) -> Response:
     problem = words.get(error.status_code, str(error.detail))
     answer: Response = PlainTextResponse(f"{problem}\n", error.status_code)
     if request.url.path.startswith(SERVICE):
-        answer = build_json_response(error_document("NotFound", problem, "see /docs"), error.status_code)
+        kind = KINDS.get(error.status_code, "Refused")
+        answer = build_problem_response(error.status_code, kind, problem, "see /docs")
     answer.headers.update(error.headers or {})
     return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -233,6 +234,7 @@ def build_features(given: Sequence[request_models.ItemFeatures] | None, limits: 
         raise InputError(
             "the items have different numbers of features, or none", remedy="give the same number for all"
         )
+    check_ids(limits, chain.from_iterable((d.query, d.item) for d in given))
     return Features.from_rows([d.query for d in given], [d.item for d in given], [d.values for d in given])
 
 

@@ -5,7 +5,6 @@ Bodies are JSON, possibly compressed, with a timeout; the middleware limits thei
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -15,6 +14,7 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from msgspec.json import encode
 from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -24,9 +24,11 @@ from podium.studio.api import answer_models, compute_answers, fuse_answers, requ
 from podium.studio.api.openapi_schema import describe_methods, describe_route
 from podium.studio.api.request_parsing import parse_request
 from podium.studio.limits import TooLarge, bounded_decompress
+from podium.studio.problems import PROBLEM, problem_document
 from podium.studio.security import RequestRefused
 from podium.studio.settings import Limits
 from podium.studio.telemetry import CONTENT_TYPE
+from podium.studio.view_forwarding import forward_computation
 
 UNPACKED = 4  # decompressed size limit, as a multiple of the body size limit
 
@@ -40,18 +42,16 @@ async def read_body(request: Request) -> bytes:
     coding = headers.get(b"content-encoding", b"identity").strip().lower()
     if coding not in (b"identity", b"gzip"):
         raise RequestRefused(415, "unknown content encoding", "use Content-Encoding: gzip, or none")
-    try:
-        async with asyncio.timeout(limits.seconds):
-            parts, more = [], True
-            while more:
-                message = await request.receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                parts.append(message.get("body", b""))
-                more = message.get("more_body", False)
-    except TimeoutError:
-        raise RequestRefused(408, "the body did not arrive in time", "send it faster, or in parts") from None
-    body = b"".join(parts)
+    message = await request.receive()  # with a deadline for the whole body, by the middleware
+    body = message.get("body", b"")
+    if message.get("more_body", False) or message["type"] == "http.disconnect":
+        parts = [body]
+        while message.get("more_body", False):
+            message = await request.receive()
+            parts.append(message.get("body", b""))
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body = b"".join(parts)
     if coding == b"identity":
         return body
     if body[:2] != b"\x1f\x8b":
@@ -84,6 +84,11 @@ def build_json_response(document: Any, status: int = 200) -> Response:
     return Response(encode(document), status, media_type="application/json")
 
 
+def build_problem_response(status: int, kind: str, detail: str, remedy: str = "") -> Response:
+    """An error as problem details."""
+    return Response(encode(problem_document(status, kind, detail, remedy)), status, media_type=PROBLEM)
+
+
 def _finish_answer(document: dict[str, Any], warned: list[str], begin: float) -> Response:
     document["warnings"] = warned
     document["milliseconds"] = (time.perf_counter() - begin) * 1000
@@ -100,6 +105,8 @@ async def fuse(request: Request) -> Response:
     given = fuse_answers.parse_fuse_request(body) if len(body) <= LONG else None
     if given is not None and fuse_answers.is_quick(given):
         return _finish_answer(fuse_answers.answer_fuse(given, state), [], begin)
+    if state.processes is not None:
+        return await forward_computation(request, body)
     document, warned = await state.pool.run(
         lambda: fuse_answers.answer_fuse(given or fuse_answers.parse_fuse_request(body), state)
     )
@@ -114,6 +121,8 @@ def _add_computation(work: Callable[[Any, Any], dict[str, Any]], summary: str) -
 
     async def compute_in_worker(request: Request) -> Response:
         begin, body, state = time.perf_counter(), await read_body(request), request.app.state
+        if state.processes is not None:
+            return await forward_computation(request, body)
         document, warned = await state.pool.run(lambda: work(parse_request(model, body), state))
         return _finish_answer(document, warned, begin)
 
@@ -136,20 +145,34 @@ async def list_methods(_: Request) -> Response:
     return build_json_response({"methods": describe_methods()})
 
 
-@router.get("/healthz", **describe_route(None, answer_models.Health, "Whether the server is alive"))
+@router.get(
+    "/healthz", **describe_route(None, answer_models.Health, "Whether the server is alive", tag="operation")
+)
 async def health(_: Request) -> Response:
     """Responds as long as the process runs."""
     return build_json_response({"status": "ok", "version": __version__})
 
 
 @router.get(
-    "/readyz", **describe_route(None, answer_models.Health, "Whether the server can accept requests", 503)
+    "/readyz",
+    **describe_route(
+        None, answer_models.Readiness, "Whether the server can accept requests", tag="operation"
+    ),
 )
 async def ready(request: Request) -> Response:
-    """200 once everything is loaded and the store is readable, else 503."""
-    if not getattr(request.app.state, "ready", False):
+    """200 if the store can be read and written, the processes run and the queue has room, else 503."""
+    state = request.app.state
+    if not getattr(state, "ready", False):
         raise RequestRefused(503, "the server is starting or stopping", "try again later")
-    return build_json_response({"status": "ready", "version": __version__})
+    checks = await run_in_threadpool(state.store.check_disk, state.settings.limits.free_bytes)
+    checks["worker"] = "ok" if state.keeper.is_healthy else "worker processes of jobs fail; see the log"
+    if state.processes is not None:
+        checks["queue"] = "ok" if state.processes.is_healthy else "no process, or no room in the queue"
+    faults = [f"{name}: {words}" for name, words in checks.items() if words != "ok"]
+    if faults:
+        request.scope["podium.cause"] = "; ".join(faults)
+        raise RequestRefused(503, "; ".join(faults), "see the server log")
+    return build_json_response({"status": "ready", "version": __version__, "checks": checks})
 
 
 @router.get("/metrics", include_in_schema=False)

@@ -49,7 +49,8 @@ def install_pages(app: FastAPI) -> None:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.workspace = Workspace(app.state.store, app.state.settings)
     app.state.uploads = asyncio.Semaphore(app.state.settings.limits.uploads)
-    with supervise_worker(app.state.store, app.state.settings.roots) as keeper:
+    settings = app.state.settings
+    with supervise_worker(app.state.store, settings.roots, settings) as keeper:
         app.state.keeper = keeper
         yield
     app.state.workspace.close()

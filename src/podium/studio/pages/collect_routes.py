@@ -23,8 +23,8 @@ from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import spell_option
 from podium.studio.item_texts import match_items, read_item_texts
 from podium.studio.loading import ProjectData, unpack_upload
-from podium.studio.middleware import error_document
 from podium.studio.pages.render import render_page
+from podium.studio.problems import PROBLEM, problem_document
 from podium.studio.vote_records import CollectionItem, CollectionKind, InviteRole, JudgeInvite
 from podium.studio.voting_service import VotingService, find_voting_service
 
@@ -54,8 +54,8 @@ async def _answer_judge(
         status, words = 404 if isinstance(error, RecordNotFound) else 422, error.format_message(spell_option)
         if is_form:
             return HTMLResponse(render_page("vote.html", error=words, signed="", page="error"), status)
-        body = tables.format_json(error_document(type(error).__name__, words))
-        return Response(body, status, media_type="application/json", headers=FRESH)
+        body = tables.format_json(problem_document(status, type(error).__name__, words, ""))
+        return Response(body, status, media_type=PROBLEM, headers=FRESH)
     if is_form:
         return RedirectResponse(f"/vote/{quote(document.get('signed', signed))}", 303)
     return Response(tables.format_json(document), media_type="application/json", headers=FRESH)
@@ -255,7 +255,9 @@ async def start_collection(request: Request, project: str) -> Response:
     def start() -> None:
         data: ProjectData = service.work.data(service.work.store.project(project)).result()
         query, items = choose_items(data, fields.get("query", ""))
-        texts = {i.item: i for i in match_items(_read_items(fields, files), data.preferences.index.items)}
+        given = [CollectionItem(item, t.title, t.text, t.url) for item, t in data.texts.items()]
+        known = match_items([*given, *_read_items(fields, files)], data.preferences.index.items)
+        texts = {item.item: item for item in known}
         if files and not texts:
             raise InputError(
                 "no text belongs to an item of this project",
@@ -289,7 +291,7 @@ def _act_on_collection(service: VotingService, project: str, action: str, fields
     if action == "invite":
         store.add_invite(project, fields.get("judge", ""), cast("InviteRole", fields.get("role", "judge")))
     elif action == "vote":
-        return f"/vote/{store.sign_invite(store.add_invite(project, fields.get('judge') or 'me'))}"
+        return f"/vote/{store.sign_invite(store.add_invite(project, fields['voter']))}"
     elif action == "revoke":
         store.revoke_invite(project, fields.get("invite", ""))
     elif action in ("close", "open"):
@@ -317,6 +319,8 @@ def _act_on_collection(service: VotingService, project: str, action: str, fields
 async def change_collection(request: Request, project: str, action: str) -> Response:
     """Invite and revoke, vote oneself, close and reopen, gold questions."""
     fields, _ = await _read_form(request)
-    service = find_voting_service(request.app.state)
+    service, user = find_voting_service(request.app.state), request.scope["podium.user"]
+    # without users there is one person, who may vote under any name; a user votes under the own name
+    fields["voter"] = (fields.get("judge") or "me") if user.name == "local" else user.name
     target = await run_in_threadpool(_act_on_collection, service, project, action, fields)
     return RedirectResponse(target, 303) if target else _show_collect_page(project)

@@ -176,7 +176,8 @@ async def start_job(request: Request, project: str) -> Response:
             "method": form["method"],
         }
         store = request.app.state.store
-        await run_in_threadpool(job_worker.queue_job, store, project, form["kind"], settings)
+        user = request.scope["podium.user"].name
+        await run_in_threadpool(job_worker.queue_job, store, project, form["kind"], settings, user)
     request.app.state.keeper.wake()
     return show_project(project, "jobs", "job-started")
 

@@ -21,13 +21,13 @@ from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
 from podium.studio.loading import ProjectData
-from podium.studio.middleware import error_document
 from podium.studio.pages import projects, render
 from podium.studio.pages.data_tables import build_table_page
 from podium.studio.pages.navigation import choose_first_view, list_goals
 from podium.studio.pages.overview import describe_data
 from podium.studio.pages.toasts import find_toast
-from podium.studio.pages.view_context import PATIENCE, StillComputing, View, ViewContext, views
+from podium.studio.pages.view_context import StillComputing, View, ViewContext, views
+from podium.studio.problems import PROBLEM, problem_document
 from podium.studio.workspace import Workspace
 
 SHORT = {"cache-control": "private, max-age=300"}
@@ -86,11 +86,13 @@ def respond_error(request: Request, error: PodiumError) -> Response:
     """An error page with the matching status; for plain values, the error as JSON or text."""
     if isinstance(error, security.RequestRefused):
         raise error
-    status = 404 if isinstance(error, RecordNotFound) else 413 if isinstance(error, TooLarge) else 422
+    usual = 404 if isinstance(error, RecordNotFound) else 413 if isinstance(error, TooLarge) else 422
+    status = getattr(error, "http_status", usual)
     words, path = error.format_message(spell_option), request.url.path
     if path.endswith(".json"):
-        document = error_document(type(error).__name__, words, getattr(error, "remedy", None) or "")
-        return Response(tables.format_json(document), status, media_type="application/json")
+        remedy = getattr(error, "remedy", None) or ""
+        document = problem_document(status, type(error).__name__, words, remedy)
+        return Response(tables.format_json(document), status, media_type=PROBLEM)
     if path.endswith((".csv", ".svg")):
         return Response(f"{words}\n", status, media_type="text/plain")
     return _respond_page(request, "error.html", status, title="Error", error=words)
@@ -110,7 +112,9 @@ def respond_waiting(request: Request, wait: StillComputing) -> Response:
         return Response("still computing; try again later\n", 503, again, media_type="text/plain")
     c: ViewContext | None = request.scope.get(CONTEXT)
     known: dict[str, Any] = (
-        {"facts": {}, "project": wait.args[0]} if c is None else {"facts": describe_data(c.data)}
+        {"facts": request.scope.get("podium.progress", {}), "project": wait.args[0]}
+        if c is None
+        else {"facts": describe_data(c.data)}
     )
     title = (wait.args[0] if c is None else c.project).name
     return _respond_page(request, "wait.html", title=title, refresh=1, **known)
@@ -130,7 +134,9 @@ def _build_context(request: Request, project: str, *, patient: bool) -> ViewCont
     parameters = [(k, v) for k, v in request.query_params.multi_items() if len(k) < 2_000 and len(v) < 20_000]
     problem = None
     try:
-        data = room.data(project_record).result(room.settings.limits.seconds if patient else PATIENCE)
+        data = room.data(project_record).result(
+            room.settings.limits.seconds if patient else room.settings.patience
+        )
     except TimeoutError:
         raise StillComputing(project_record) from None
     except PodiumError as error:
@@ -142,10 +148,10 @@ def _build_context(request: Request, project: str, *, patient: bool) -> ViewCont
     return c
 
 
-def find_first_view(room: Workspace, project: str, seconds: float = PATIENCE) -> str:
+def find_first_view(room: Workspace, project: str) -> str:
     """The view with which a project opens; the overview while its data are still being read."""
     try:
-        return choose_first_view(room.data(room.store.project(project)).result(seconds))
+        return choose_first_view(room.data(room.store.project(project)).result(room.settings.patience))
     except TimeoutError:
         return "overview"
     except RecordNotFound:

@@ -21,7 +21,6 @@ from podium.studio.loading import ProjectData
 from podium.studio.store import Project
 from podium.studio.workspace import Workspace
 
-PATIENCE = 0.4  # seconds that a page waits for a computation before it shows progress
 # what a reader wants to do; the navigation groups the views by it, in this order
 GOALS = ("Data", "Results", "Explain", "Improve", "Collect", "Share")
 METRICS = ("ndcg@10", "map", "mrr", "p@10", "recall@100", "err@10", "ndcg@5", "ndcg")
@@ -136,7 +135,8 @@ class ViewContext:
     def wait(self, coming: Future[Any]) -> Any:
         """The result of a computation; raises `StillComputing` if it exceeds the patience of this request."""
         try:
-            return coming.result(self.work.settings.limits.seconds if self.patient else PATIENCE)
+            settings = self.work.settings
+            return coming.result(settings.limits.seconds if self.patient else settings.patience)
         except TimeoutError:
             raise StillComputing from None
 
@@ -151,6 +151,7 @@ class ProjectView:
     within: str = ""  # the listed view from which this one is reached
     applies: Callable[[ProjectData], bool] = lambda _: True  # to which data; it is listed only for them
     page: bool = True  # False: plain values only
+    quick: bool = False  # computed by the server itself, in a few milliseconds, not by a process of its own
     goal: str = "Results"  # one of `GOALS`
     first_for: str = ""  # the kind of data (see `ProjectData.kinds`) that opens with this view
     needs_data: bool = True  # False: shown even where the files of the project cannot be read

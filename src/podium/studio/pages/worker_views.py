@@ -31,9 +31,8 @@ FIGURES = {
 
 def find_item_texts(c: ViewContext) -> dict[Id, CollectionItem]:
     """What is known about the items of a project, by item."""
-    texts = {
-        item: CollectionItem(item, about.title, about.text, about.url)
-        for item, about in getattr(c.data, "texts", {}).items()
+    texts: dict[Id, CollectionItem] = {
+        item: CollectionItem(item, about.title, about.text, about.url) for item, about in c.data.texts.items()
     }
     return texts | c.work.votes.item_texts(c.project.id)
 

@@ -59,7 +59,7 @@ function startVoting() {
         if (answer.status < 500 && answer.status !== 429) {
           const document_ = await answer.json();
           if (answer.ok) return document_;
-          say(document_.error ? document_.error.message : "The server refused this.", true);
+          say(document_.detail || "The server refused this.", true);
           return null;
         }
       } catch { /* no connection: the server may be restarting */ }

@@ -1,0 +1,164 @@
+"""Requests that the processes answer: views of projects, their figures, and the computations of the API."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import MutableMapping
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from podium.core.errors import PodiumError
+from podium.studio.database import RecordNotFound
+from podium.studio.security import FORMS, RequestRefused, parse_cookies
+from podium.studio.telemetry import log_failure
+from podium.studio.view_processes import TaskCanceled, ViewProcesses
+from podium.studio.view_queue import ViewTask
+
+VIEW = re.compile(r"/p/([^/]+)/([^/.]+)(?:\.(?:json|csv))?(?:/[^/]+\.svg)?")
+VIEW_ROUTE = "/p/{project}/{view}"  # for logs and metrics
+DATA = (".json", ".csv", ".svg")  # what programs and pictures wait for; pages show progress instead
+ASK = 5.0  # seconds between signs that a request still waits
+SENT = frozenset({b"cookie", b"accept", b"content-type", b"host"})  # headers that a process needs
+
+
+class ViewCanceled(PodiumError):
+    """A page whose computation was canceled."""
+
+    http_status = 504
+
+
+class FailedInProcess(Exception):
+    """A failure in a process, which has been logged."""
+
+
+def is_computed_view(scope: MutableMapping[str, Any]) -> bool:
+    """Whether a process answers this request."""
+    if scope["app"].state.processes is None or scope["method"] != "GET":
+        return False
+    parts = VIEW.fullmatch(scope["path"])
+    if parts is None:
+        return False
+    from podium.studio.pages.view_context import views
+
+    view = views.all().get(parts[2])
+    return view is not None and not view.quick
+
+
+async def forward_view(scope: Any, receive: Any, send: Any) -> None:
+    """Answer with a view that a process computes; a page shows progress while it does not have it yet."""
+    from podium.studio.pages import page_routes
+
+    state, path = scope["app"].state, scope["path"]
+    limits, headers = state.settings.limits, dict(scope["headers"])
+    user, query = scope["podium.user"], scope["query_string"]
+    scope["podium.view"] = (VIEW.fullmatch(path) or ["", "", ""])[2]
+    key = (path, query, parse_cookies(headers).get(FORMS), user)
+    task = state.processes.submit(
+        key, lambda: ViewTask(key, user.name, _pack_request(scope, b""), limits.view_seconds)
+    )
+    request, is_page = Request(scope, receive), not path.endswith(DATA)
+    response: Any
+    try:
+        outcome = await _await_outcome(task, state.settings.patience if is_page else limits.seconds, receive)
+        state.processes.forget(task)
+        response = _unpack_outcome(scope, outcome)
+    except TimeoutError:
+        project = path.split("/")[2]
+        try:
+            about = state.store.project(project)
+        except RecordNotFound as error:
+            response = page_routes.respond_error(request, error)
+        else:
+            scope["podium.progress"] = _describe_progress(task, state.processes)
+            response = page_routes.respond_waiting(request, page_routes.StillComputing(about))
+    except TaskCanceled as error:
+        state.processes.forget(task)
+        scope["podium.cause"] = str(error)
+        words = f"the view was not computed: {error}; choose less data or a faster method, or try again later"
+        response = page_routes.respond_error(request, ViewCanceled(words))
+    await response(scope, receive, send)
+
+
+async def forward_computation(request: Request, body: bytes) -> Response:
+    """Answer an API request by a process; after the timeout of requests, it is killed."""
+    scope, state = request.scope, request.app.state
+    seconds, user = state.settings.limits.seconds, scope["podium.user"]
+    key = object()
+    task = state.processes.submit(key, lambda: ViewTask(key, user.name, _pack_request(scope, body), seconds))
+    try:
+        return _unpack_outcome(scope, await _await_outcome(task, seconds, request.receive))
+    except (TimeoutError, TaskCanceled) as error:
+        scope["podium.cause"] = str(error) or "timeout"
+        if task.started is None:
+            words = f"all processes were busy for {seconds:g} seconds"
+            raise RequestRefused(503, words, "try again later", {"retry-after": "5"}) from None
+        raise RequestRefused(
+            504,
+            f"the computation takes longer than {seconds:g} seconds"
+            if isinstance(error, TimeoutError) or "longer" in str(error)
+            else f"the computation was canceled: {error}",
+            "send less, choose a faster method, or start the server with a larger --seconds",
+        ) from None
+    finally:
+        task.wanted = float("-inf")
+        state.processes.forget(task)
+
+
+async def _await_outcome(task: ViewTask, seconds: float, receive: Any) -> Any:
+    """The outcome of a task, or `TimeoutError`; `ClientDisconnect` as soon as the client hangs up."""
+    end = time.monotonic() + seconds
+    coming = asyncio.wrap_future(task.outcome)
+    # a late failure that nobody waits for needs no report
+    coming.add_done_callback(lambda future: None if future.cancelled() else future.exception())
+    gone = asyncio.ensure_future(_await_disconnect(receive))
+    try:
+        while (left := end - time.monotonic()) > 0:
+            task.wanted = time.monotonic()
+            await asyncio.wait({coming, gone}, timeout=min(left, ASK), return_when=asyncio.FIRST_COMPLETED)
+            if coming.done():
+                return coming.result()
+            if gone.done():
+                raise ClientDisconnect
+        raise TimeoutError
+    finally:
+        gone.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await gone
+
+
+async def _await_disconnect(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _pack_request(scope: Any, body: bytes) -> dict[str, Any]:
+    headers = [(name, value) for name, value in scope["headers"] if name in SENT]
+    names = ("method", "path", "query_string", "podium.user", "podium.request_id")
+    kept = {name: scope[name] for name in names} | {"headers": headers}
+    return {"scope": kept | {"raw_path": scope["path"].encode()}, "body": body}
+
+
+def _unpack_outcome(scope: Any, outcome: Any) -> Response:
+    if outcome.refusal is not None:
+        raise RequestRefused(*outcome.refusal)
+    if outcome.failure is not None:
+        log_failure(VIEW_ROUTE if scope["path"].startswith("/p/") else scope["path"], outcome.failure,
+                    scope["podium.request_id"])  # fmt: skip
+        scope["podium.cause"] = outcome.failure
+        raise FailedInProcess
+    scope.setdefault("podium.cookies", {}).update(outcome.cookies)
+    response = Response(outcome.body, outcome.status)
+    response.raw_headers = outcome.headers
+    return response
+
+
+def _describe_progress(task: ViewTask, processes: ViewProcesses) -> dict[str, str]:
+    if task.started is None:
+        before = processes.queue.count_before(task)
+        return {"waiting": "for a free process" + (f", after {before} of your pages" if before else "")}
+    return {"computing for": f"{time.monotonic() - task.started:.0f} s of at most {task.seconds:g} s"}
