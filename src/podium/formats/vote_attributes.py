@@ -26,7 +26,7 @@ from podium.formats.file_table import FileTable, parse_all_numbers
 from podium.kernels.dispatch import F8
 from podium.kernels.grouping import sum_by_group
 
-__all__ = ["POSITION_NAMES", "build_vote_table", "read_attributes"]
+__all__ = ["POSITION_NAMES", "build_vote_table", "list_attribute_names", "read_attributes"]
 
 POSITION_NAMES = ("order", "position")  # of the covariate that is 1 for the item shown first
 _SIDES = {
@@ -118,6 +118,33 @@ def _find_columns(name: str, columns: Columns) -> Parts | None:
         if all(base in complete for base in bases):
             return tuple(tuple(complete[base][side] for base in bases) for side in (0, 1))
     return None
+
+
+def list_attribute_names(columns: Sequence[str], used: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """The attributes that a table has for each side of a vote, and those of the vote itself.
+
+    `used` are columns with another meaning, such as the items and the winner.
+
+    >>> list_attribute_names(["model_a", "model_b", "winner", "length_a", "length_b", "language"],
+    ...                      ["model_a", "model_b", "winner"])
+    (['length'], ['language'])
+    """
+    free = [column for column in columns if column not in used]
+    sides: dict[str, set[int]] = {}
+    parts: dict[str, set[str]] = {}
+    for column in free:
+        for base, side in _split_sides(column):
+            sides.setdefault(base, set()).add(side)
+            parts.setdefault(base, set()).add(column)
+    # model_a_length is read as modellength and as length: the shortest name of the same columns counts
+    complete = sorted((base for base in sides if len(sides[base]) == 2), key=len)
+    named: list[str] = []
+    taken: set[str] = set()
+    for base in complete:
+        if not parts[base] & taken:
+            named.append(base)
+            taken |= parts[base]
+    return named, [column for column in free if column not in taken]
 
 
 def _split_sides(column: str) -> list[tuple[str, int]]:

@@ -39,6 +39,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         openapi_url=None,
         # the metrics are those of `RequestMetrics`; traces would name paths, in which there are ids
         telemetry={"tracing": False, "metrics": False, "logs": False},
+        generate_unique_id_function=lambda route: route.name,  # stable, for generated clients
         lifespan=_lifespan,
         # the processes that compute get requests which the server has checked
         middleware=[]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -105,6 +106,26 @@ class Database:
         """A number that changes when any process has changed the database; this reads a few bytes."""
         with self._version_lock:
             return int(self._anchor.execute("PRAGMA data_version").fetchone()[0])
+
+    def check_disk(self, free: int) -> dict[str, str]:
+        """Whether the store can be read and written: "ok" or words, by what is checked."""
+        checks = {"store": "ok", "disk": "ok"}
+        try:
+            self._fetch("SELECT 1 FROM projects LIMIT 1")
+        except sqlite3.Error as error:
+            checks["store"] = f"the database cannot be read: {error}"
+        try:
+            left = shutil.disk_usage(self.folder).free
+            if left < free:
+                checks["disk"] = (
+                    f"{left >> 20} MB are free on the disk of the folder, {free >> 20} MB are needed"
+                )
+            probe = self.folder / f".probe-{os.getpid()}"
+            probe.write_bytes(b"\0" * 4096)
+            probe.unlink()
+        except OSError as error:
+            checks["disk"] = f"the studio folder cannot be written: {error.strerror or error}"
+        return checks
 
     def _open_database(self) -> sqlite3.Connection:
         db = sqlite3.connect(

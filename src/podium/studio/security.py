@@ -39,13 +39,13 @@ SHORTEST = 24  # minimum characters of a token
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})  # methods that change nothing
 ELSEWHERE = frozenset({b"cross-site", b"same-site"})  # refused Sec-Fetch-Site values
 OPEN = frozenset({"/healthz", "/readyz", "/login", "/docs/style.css"})  # routes without authentication
-JOIN = "/join/"  # routes that check the token in their path
+INVITED = ("/join/", "/vote/", "/static/")  # routes of invitations, which check the token in their path
 SESSION, FORMS = "podium_session", "podium_forms"  # cookies
 SESSION_SECONDS = 14 * 24 * 3600.0
 LOCAL, OPERATOR = User("local", "admin"), User("operator", "admin")  # without a token; with the server's own
 # what a role may do beyond looking; all other changes need an editor
 COMPUTATIONS = re.compile(r"/v1/(fuse|aggregate|evaluate|explain|leaderboard|annotators)|/logout")
-VOTING = re.compile(r"/p/[^/]+/(collect|vote|votes)(/.*)?|/v1/projects/[^/]+/votes(/.*)?")
+VOTING = re.compile(r"/p/[^/]+/collect/vote|/v1/projects/[^/]+/votes(/.*)?")
 ADMINISTRATION = re.compile(r"/v1/(tokens|audit)(/.*)?")
 
 
@@ -175,7 +175,7 @@ class Guard:
         if foreign:
             raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
         user = self._identify(headers)
-        if path in OPEN or path.startswith(JOIN):
+        if path in OPEN or path.startswith(INVITED):
             return user or User("anonymous", "viewer")
         if user is None:
             raise RequestRefused(
@@ -195,8 +195,8 @@ class Guard:
     def _identify(self, headers: Mapping[bytes, bytes]) -> User | None:
         """The user of the token or session in the headers; on an open server, the local one."""
         self._read_users()
-        if self._settings.token_hash is None and not self._users and not self._settings.has_tokens:
-            return LOCAL
+        if self._settings.token_hash is None and not self._settings.has_tokens:
+            return LOCAL  # tokens that are added later count after a restart
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if kind.lower() == "bearer":
             return self.find_user(token.strip())

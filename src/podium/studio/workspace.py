@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import threading
 from collections import OrderedDict
@@ -14,11 +15,13 @@ from typing import Any
 
 from podium.core.errors import PodiumError, capture_warnings
 from podium.evaluate.method_screening import MethodScreen
+from podium.studio.collected_votes import add_collected_votes, load_collected
 from podium.studio.database import DEMO
 from podium.studio.limits import TooLarge, check_pairs
 from podium.studio.loading import ProjectData, load_project
 from podium.studio.settings import ServerSettings
 from podium.studio.store import Project, Store
+from podium.studio.vote_store import VoteStore
 
 DATA, INPUTS, RESULTS, CHARTS = 6, 24, 16, 120  # cached projects, analyses, results and figures
 
@@ -75,6 +78,11 @@ class Workspace:
     _readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-reader"))
     _fusers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-fuser"))
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "podium-studio"))
+    _mergers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "podium-merger"))
+    votes: VoteStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.votes = VoteStore(self.store.folder)
 
     def warm_up(self) -> None:
         """Preload what the first page needs."""
@@ -91,16 +99,27 @@ class Workspace:
 
     def close(self) -> None:
         """Stop the threads."""
-        for pool in (self._pool, self._readers, self._fusers):
+        for pool in (self._pool, self._readers, self._fusers, self._mergers):
             pool.shutdown(wait=False, cancel_futures=True)
+        self.votes.close()
 
     def data(self, project: Project) -> Future[Any]:
-        """A future of a project's data; re-read when a server file has changed."""
-        options = json.dumps(project.options, sort_keys=True)  # how the files are read
-        key = (project.id, options, *((f.digest, _read_file_stamp(f.path)) for f in project.files))
-        return self._data.get(
-            key, lambda: load_project(self.store, project, self.settings.roots), self._readers
-        )
+        """A future of a project's data and collected votes; files on the server are re-read after changes."""
+        stamp, plain = self.votes.compute_stamp(project.id), self.read_files(project)
+        if not any(stamp):
+            return plain
+        merge = functools.partial(add_collected_votes, self.votes, project.id, plain.result)
+        return self._data.get((*_read_stamps(project), stamp), merge, self._mergers)
+
+    def read_files(self, project: Project) -> Future[Any]:
+        """A future of the data in a project's files, without collected votes: not read again for every vote."""
+
+        def load() -> ProjectData:
+            if project.kind == "upload" and not project.files:
+                return load_collected(self.votes, project.id)
+            return load_project(self.store, project, self.settings.roots)
+
+        return self._data.get(_read_stamps(project), load, self._readers)
 
     def collect_inputs(
         self, data: ProjectData, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
@@ -175,6 +194,12 @@ class Workspace:
             number = spec.removeprefix("model:")
             return models.model_files.loads(self.store.model_bytes(number), "the model")
         return make(spec)
+
+
+def _read_stamps(project: Project) -> tuple[Any, ...]:
+    """A key that changes when a file of the project changes, or the way in which it is read."""
+    options = json.dumps(project.options, sort_keys=True)
+    return (project.id, options, *((f.digest, _read_file_stamp(f.path)) for f in project.files))
 
 
 def _read_file_stamp(path: str | None) -> tuple[int, int] | None:

@@ -15,16 +15,14 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", title=None)
 
 
-class ErrorDetail(Answer):
-    type: str
-    message: str
+class Problem(Answer):
+    """The body of every error: problem details, as in RFC 9457."""
+
+    type: str = Field(description="urn:podium:problem: and the kind of error")
+    title: str
+    status: int
+    detail: str
     remedy: str = Field(description="how to fix it")
-
-
-class ErrorAnswer(Answer):
-    """The body of every error."""
-
-    error: ErrorDetail
 
 
 class Method(Answer):
@@ -151,3 +149,11 @@ class MethodsAnswer(Answer):
 class Health(Answer):
     status: str
     version: str
+
+
+class Readiness(Answer):
+    """Whether requests can be accepted, and each check: ok, or what is wrong."""
+
+    status: str
+    version: str
+    checks: dict[str, str]

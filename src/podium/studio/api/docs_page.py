@@ -39,8 +39,9 @@ async def serve_docs(request: Request) -> Response:
         for verb, call in by_verb.items():
             schema = None
             if "requestBody" in call:
-                reference = call["requestBody"]["content"]["application/json"]["schema"]
-                schema = api["components"]["schemas"][_schema_name(reference)]
+                [content] = call["requestBody"]["content"].values()
+                schema = content["schema"]
+                schema = api["components"]["schemas"][_schema_name(schema)] if "$ref" in schema else schema
             calls.append((path, verb, call, schema))
     helpers = {"type": _render_type, "prose": _render_prose, "json": _format_json, "example": _format_example}
     return HTMLResponse(render_page("docs.html", api=api, calls=calls, **helpers))

@@ -14,6 +14,7 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from msgspec.json import encode
 from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -144,20 +145,34 @@ async def list_methods(_: Request) -> Response:
     return build_json_response({"methods": describe_methods()})
 
 
-@router.get("/healthz", **describe_route(None, answer_models.Health, "Whether the server is alive"))
+@router.get(
+    "/healthz", **describe_route(None, answer_models.Health, "Whether the server is alive", tag="operation")
+)
 async def health(_: Request) -> Response:
     """Responds as long as the process runs."""
     return build_json_response({"status": "ok", "version": __version__})
 
 
 @router.get(
-    "/readyz", **describe_route(None, answer_models.Health, "Whether the server can accept requests", 503)
+    "/readyz",
+    **describe_route(
+        None, answer_models.Readiness, "Whether the server can accept requests", tag="operation"
+    ),
 )
 async def ready(request: Request) -> Response:
-    """200 once everything is loaded and the store is readable, else 503."""
-    if not getattr(request.app.state, "ready", False):
+    """200 if the store can be read and written, the processes run and the queue has room, else 503."""
+    state = request.app.state
+    if not getattr(state, "ready", False):
         raise RequestRefused(503, "the server is starting or stopping", "try again later")
-    return build_json_response({"status": "ready", "version": __version__})
+    checks = await run_in_threadpool(state.store.check_disk, state.settings.limits.free_bytes)
+    checks["worker"] = "ok" if state.keeper.is_healthy else "worker processes of jobs fail; see the log"
+    if state.processes is not None:
+        checks["queue"] = "ok" if state.processes.is_healthy else "no process, or no room in the queue"
+    faults = [f"{name}: {words}" for name, words in checks.items() if words != "ok"]
+    if faults:
+        request.scope["podium.cause"] = "; ".join(faults)
+        raise RequestRefused(503, "; ".join(faults), "see the server log")
+    return build_json_response({"status": "ready", "version": __version__, "checks": checks})
 
 
 @router.get("/metrics", include_in_schema=False)

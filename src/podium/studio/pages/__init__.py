@@ -12,7 +12,16 @@ from collections.abc import AsyncIterator
 from fastapi import APIRouter, FastAPI
 
 from podium.studio.job_worker import supervise_worker
-from podium.studio.pages import apply_views, data_routes, form_routes, page_routes
+from podium.studio.pages import (
+    apply_views,
+    collect_routes,
+    data_routes,
+    explain_routes,
+    form_routes,
+    page_routes,
+    share_routes,
+    worker_routes,
+)
 from podium.studio.pages.page_routes import respond_error
 from podium.studio.pages.view_context import StillComputing
 from podium.studio.workspace import Workspace
@@ -23,6 +32,10 @@ __all__ = ["install_pages", "respond_error"]
 def install_pages(app: FastAPI) -> None:
     """Add the pages to an application."""
     router = APIRouter(lifespan=_lifespan)
+    router.include_router(collect_routes.router)
+    router.include_router(share_routes.router)
+    router.include_router(worker_routes.router)
+    router.include_router(explain_routes.router)
     router.include_router(page_routes.router)
     router.include_router(form_routes.router)
     router.include_router(data_routes.router)

@@ -25,13 +25,9 @@ SLIDERS = 60  # experts with a slider, those that rank most items
 SHOWN = 50  # ranks on the page
 
 
-def _rank_with_factors(
-    c: ViewContext,
-) -> tuple[str, Aggregator, Id, dict[Id, float], list[RankedItem], dict[Id, int]]:
-    """The method with the weights, its ranking, and the ranking without the weights."""
+def resolve_weights(c: ViewContext) -> tuple[str, Aggregator, dict[Id, float]]:
+    """The specification of the method, the method with the weights in the URL, and these weights."""
     spec, method = c.method()
-    q = c.query()
-    before = {r.item: r.rank for r in compute_consensus(c, spec)[q]}
     p = c.data.preferences
     factors: dict[Id, float] = {}  # the expert weights in the URL
     for name, text in c.parameters:
@@ -53,6 +49,16 @@ def _rank_with_factors(
         if other is None:
             raise ParameterError("all weights are 0; give at least one expert a weight above 0")
         method = other
+    return spec, method, factors
+
+
+def rank_with_factors(
+    c: ViewContext,
+) -> tuple[str, Aggregator, Id, dict[Id, float], list[RankedItem], dict[Id, int]]:
+    """The method with the weights, its ranking, and the ranking without the weights."""
+    spec, method, factors = resolve_weights(c)
+    q, p = c.query(), c.data.preferences
+    before = {r.item: r.rank for r in compute_consensus(c, spec)[q]}
     if factors:
         one = p.select([q]) if method.tags.per_query else p
         places = method.aggregate(one, c.select_features(method))[q]
@@ -67,7 +73,7 @@ HEAD = ("rank", "item", "score", "label", "before")
 @register_view("rank", page=False)
 def build_rank_view(c: ViewContext) -> View:
     """The ranking of one query with the weights in the URL, requested by the sliders."""
-    spec, method, q, factors, places, before = _rank_with_factors(c)
+    spec, method, q, factors, places, before = rank_with_factors(c)
     graded = select_grades(c, q)
     rows = [(r.rank, r.item, r.score, graded.get(r.item), before[r.item]) for r in places]
     texts = item_texts(before)
@@ -95,10 +101,10 @@ def build_rank_view(c: ViewContext) -> View:
 @register_view("why", "Why", 60, goal="Explain")
 def build_why_view(c: ViewContext) -> View:
     """Contributions per expert, what would swap two items, and sliders for the weights."""
-    spec, method, q, factors, places, _ = _rank_with_factors(c)
+    spec, method, q, factors, places, _ = rank_with_factors(c)
     texts = item_texts(r.item for r in places)
     by_text = {text: item for item, text in texts.items()}
-    item, over = _resolve_item(c, "item", by_text, q), _resolve_item(c, "over", by_text, q)
+    item, over = resolve_item(c, "item", by_text, q), resolve_item(c, "over", by_text, q)
     explanation = explain(method, c.data.preferences, q, item, over=over, features=c.select_features(method))
     ranked = build_rank_view(c)
     document = {
@@ -110,7 +116,7 @@ def build_why_view(c: ViewContext) -> View:
     more = {
         "spec": spec, "query": id_text(q, c.data.preferences.queries), "item": texts[explanation.item.item],
         "over": "" if explanation.over is None else texts[explanation.over.item], "items": list(by_text)[:500],
-        "lines": explanation.lines, "sliders": _build_sliders(c, q, factors) if can else [],
+        "lines": explanation.lines, "sliders": build_sliders(c, q, factors) if can else [],
         "words": ranked.document["text"],
         "ranking": ranked.document["rows"], "total": len(places), "methods": c.methods(), "models": c.models(),
         "left": c.build_link("query", ("q", id_text(q, c.data.preferences.queries)), ("m", spec)),
@@ -127,7 +133,8 @@ def build_why_view(c: ViewContext) -> View:
     return View(title, document, HEAD, ranked.rows, blocks, "why.html", more)
 
 
-def _resolve_item(c: ViewContext, name: str, by_text: Mapping[str, Id], q: Id) -> Id | None:
+def resolve_item(c: ViewContext, name: str, by_text: Mapping[str, Id], q: Id) -> Id | None:
+    """The item of a query that a URL parameter names, if it does."""
     text = c.get_value(name)
     if not text:
         return None
@@ -136,7 +143,7 @@ def _resolve_item(c: ViewContext, name: str, by_text: Mapping[str, Id], q: Id) -
     return by_text[text]
 
 
-def _build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[dict[str, Any]]:
+def build_sliders(c: ViewContext, q: Id, factors: Mapping[Id, float]) -> list[dict[str, Any]]:
     """The experts active on the query, those that rank most items first, then by name."""
     one = c.data.preferences.select([q])
     counts = [0] * len(one.experts)

@@ -1,0 +1,260 @@
+"""Projects over HTTP: create them from files, list, rename and remove them, add labels, read their views."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from podium.core.errors import InputError, ParameterError
+from podium.studio.api import record_models
+from podium.studio.api.openapi_schema import describe_route
+from podium.studio.api.request_parsing import parse_request
+from podium.studio.api.route_helpers import (
+    IDEMPOTENCY,
+    PAGE,
+    PROJECT,
+    answer_once,
+    current_user,
+    cut_page,
+    name_parameter,
+    read_page,
+)
+from podium.studio.api.service_routes import PlainRoute, build_json_response, read_body
+from podium.studio.database import RecordNotFound
+from podium.studio.form_fields import FIELDS
+from podium.studio.store import Project, Store
+from podium.studio.view_forwarding import forward_view, is_computed_view
+
+MOST_FIELDS, PART = 100, 1 << 20  # of a form: fields, and bytes of a field
+FILES: dict[str, Any] = {"type": "array", "items": {"type": "string", "format": "binary"}, "minItems": 1}
+TEXT: dict[str, Any] = {"type": "string", "maxLength": 1000}
+
+router = APIRouter(route_class=PlainRoute)
+
+
+def build_project_document(project: Project) -> dict[str, Any]:
+    """A project as the API describes it."""
+    files = [{"name": file.name, "uploaded": file.digest is not None} for file in project.files]
+    names = ("id", "name", "kind", "made", "options")
+    return {name: getattr(project, name) for name in names} | {"files": files}
+
+
+def _describe_form(**fields: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"files": FILES, **fields}, "required": ["files"]}
+    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
+
+
+async def _read_form(request: Request) -> tuple[dict[str, str], list[tuple[str, bytes]], bytes]:
+    """The fields and files of a form, and a digest of both."""
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise HTTPException(415, "the body is not multipart/form-data")
+    try:
+        form = await request.form(max_files=501, max_fields=MOST_FIELDS, max_part_size=PART)
+    except HTTPException as error:
+        raise InputError(
+            f"the form cannot be read: {error.detail}", remedy="send multipart/form-data"
+        ) from None
+    async with request.app.state.uploads:
+        try:
+            fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+            parts = [part for part in form.getlist("files") if isinstance(part, UploadFile)]
+            files = [(part.filename or "", await part.read()) for part in parts]
+        finally:
+            await form.close()
+    if not files:
+        raise ParameterError("the form has no files; send at least one in the field `files`")
+    digest = hashlib.sha256(repr(sorted(fields.items())).encode())
+    for name, content in files:
+        digest.update(repr((name, len(content))).encode() + content)
+    return fields, files, digest.digest()
+
+
+@router.get(
+    "/v1/projects",
+    **describe_route(
+        None,
+        record_models.ProjectListAnswer,
+        "All projects, newest first",
+        422,
+        tag="projects",
+        parameters=PAGE,
+    ),
+)
+async def list_projects(request: Request) -> Response:
+    """Projects with the files they were opened from."""
+    store, page = request.app.state.store, read_page(request)
+
+    def list_page() -> dict[str, Any]:
+        part, further = cut_page(store.projects(), page, lambda project: str(project.id))
+        return {"projects": [build_project_document(store.project(p.id)) for p in part], "next": further}
+
+    return build_json_response(await run_in_threadpool(list_page))
+
+
+@router.post(
+    "/v1/projects",
+    **describe_route(
+        None, record_models.ProjectAnswer, "Create a project from files", 408, 409, 413, 415, 422, 507,
+        tag="projects", parameters=(IDEMPOTENCY,), done=201,
+        more=_describe_form(name=TEXT, **dict.fromkeys(FIELDS, TEXT)),
+    ),
+)  # fmt: skip
+async def create_project(request: Request) -> Response:
+    """Upload runs, qrels, votes, ratings or tables; fields set the reading options, as on the page."""
+    from podium.studio.pages import projects
+
+    fields, files, digest = await _read_form(request)
+    state = request.app.state
+    options = {name: fields[name].strip() for name in FIELDS if fields.get(name, "").strip()}
+    unknown = fields.keys() - FIELDS.keys() - {"name"}
+    if unknown:
+        raise ParameterError(
+            f"unknown field {min(unknown)[:50]!r}; accepted: files, name, {', '.join(FIELDS)}"
+        )
+
+    def create() -> dict[str, Any]:
+        project = projects.open_upload(state.store, state.settings, files, options)
+        if fields.get("name", "").strip():
+            state.store.rename_project(project, fields["name"].strip()[:200])
+        return build_project_document(state.store.project(project))
+
+    return await answer_once(request, digest, create)
+
+
+@router.get(
+    "/v1/projects/{project}",
+    **describe_route(
+        None, record_models.ProjectAnswer, "One project", 404, tag="projects", parameters=(PROJECT,)
+    ),
+)
+async def get_project(request: Request) -> Response:
+    """A project with its files and reading options."""
+    store, project = request.app.state.store, request.path_params["project"]
+    return build_json_response(build_project_document(await run_in_threadpool(store.project, project)))
+
+
+@router.patch(
+    "/v1/projects/{project}",
+    **describe_route(
+        record_models.RenameRequest, record_models.ProjectAnswer, "Rename a project", tag="projects",
+        parameters=(PROJECT,),
+    ),
+)  # fmt: skip
+async def rename_project(request: Request) -> Response:
+    """Give a project another name."""
+    given = parse_request(record_models.RenameRequest, await read_body(request))
+    store, project = request.app.state.store, request.path_params["project"]
+
+    def rename() -> dict[str, Any]:
+        store.rename_project(project, given.name)
+        return build_project_document(store.project(project))
+
+    return build_json_response(await run_in_threadpool(rename))
+
+
+@router.delete(
+    "/v1/projects/{project}",
+    **describe_route(
+        None, None, "Remove a project", 404, 422, tag="projects", parameters=(PROJECT,), done=204
+    ),
+)
+async def remove_project(request: Request) -> Response:
+    """Remove a project with its jobs, models and uploaded files."""
+    await run_in_threadpool(request.app.state.store.remove_project, request.path_params["project"])
+    return Response(status_code=204)
+
+
+@router.post(
+    "/v1/projects/{project}/labels",
+    **describe_route(
+        None, record_models.ProjectAnswer, "Add labels to a project", 404, 408, 409, 413, 415, 422, 507,
+        tag="projects", parameters=(PROJECT, IDEMPOTENCY), done=201, more=_describe_form(encoding=TEXT),
+    ),
+)  # fmt: skip
+async def add_labels(request: Request) -> Response:
+    """Upload qrels, or a table of query, item and grade."""
+    from podium.studio.pages import projects
+
+    fields, files, digest = await _read_form(request)
+    state, project = request.app.state, request.path_params["project"]
+
+    def add() -> dict[str, Any]:
+        projects.add_labels(state.store, state.settings, project, files, fields.get("encoding", "").strip())
+        return build_project_document(state.store.project(project))
+
+    return await answer_once(request, digest, add)
+
+
+@router.delete(
+    "/v1/projects/{project}/labels",
+    **describe_route(
+        None, None, "Remove the added labels", 404, 422, tag="projects", parameters=(PROJECT,), done=204
+    ),
+)
+async def remove_labels(request: Request) -> Response:
+    """Remove all labels that were added; those in the original files stay."""
+    await run_in_threadpool(request.app.state.store.remove_labels, request.path_params["project"])
+    return Response(status_code=204)
+
+
+@router.get(
+    "/v1/projects/{project}/views",
+    **describe_route(
+        None,
+        record_models.ViewListAnswer,
+        "The views of a project",
+        404,
+        tag="projects",
+        parameters=(PROJECT,),
+    ),
+)
+async def list_views(request: Request) -> Response:
+    """Names of all views; which of them apply depends on the data."""
+    from podium.studio.pages.view_context import views
+
+    await run_in_threadpool(request.app.state.store.project, request.path_params["project"])
+    return build_json_response({"views": sorted(views.all())})
+
+
+@router.get(
+    "/v1/projects/{project}/views/{view}",
+    **describe_route(
+        None, record_models.ViewAnswer, "One view as plain values", 404, 413, 422, 503, 504, tag="projects",
+        parameters=(PROJECT, name_parameter("view")),
+    ),
+)  # fmt: skip
+async def get_view(request: Request) -> Response:
+    """The values of a page; the parameters are those of its address."""
+    from podium.studio.pages.view_context import views
+
+    scope, (project, view) = request.scope, (request.path_params[n] for n in ("project", "view"))
+    if view not in views.all():
+        raise RecordNotFound("no such view; see the list of views")
+    inner = {**scope, "path": f"/p/{project}/{view}.json", "raw_path": b""}
+    inner["path_params"], inner["podium.user"] = {}, current_user(request)
+
+    class ForwardedResponse(Response):
+        async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
+            answer = forward_view if is_computed_view(inner) else request.app.router
+            await answer(inner, receive, send)
+
+    return ForwardedResponse()
+
+
+def find_record(record: Any, project: str) -> Any:
+    """A job or model, if it belongs to the project."""
+    if record.project != project:
+        raise RecordNotFound("no such record in this project")
+    return record
+
+
+def read_store(request: Request) -> tuple[Store, str]:
+    """The store, and the project in the address."""
+    return request.app.state.store, request.path_params["project"]

@@ -1,0 +1,156 @@
+"""Requests and responses about projects, jobs, models, tokens and the audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from podium.studio.api.answer_models import Answer
+from podium.studio.api.request_models import Many, Spec, StrictModel
+from podium.studio.token_store import NAME
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class UserAnswer(Answer):
+    """Who sends the request."""
+
+    name: str
+    role: str
+
+
+class FileAnswer(Answer):
+    name: str
+    uploaded: bool = Field(description="false: a file on the server")
+
+
+class ProjectAnswer(Answer):
+    """A project; times are seconds since 1970."""
+
+    id: str
+    name: str
+    kind: str
+    made: float
+    files: list[FileAnswer]
+    options: dict[str, Any] = Field(description="how its files are read")
+
+
+class ProjectListAnswer(Answer):
+    projects: list[ProjectAnswer]
+    next: str | None = Field(description="`after` of the next page")
+
+
+class RenameRequest(StrictModel):
+    """A new name."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "autumn runs"}]})
+    name: Name
+
+
+class ViewListAnswer(Answer):
+    """The views that apply to the data of a project; each is at `/v1/projects/ID/views/NAME`."""
+
+    views: list[str]
+
+
+class ViewAnswer(Answer):
+    """The values of a view, which depend on it."""
+
+    model_config = ConfigDict(extra="allow", title=None)
+
+
+class JobRequest(StrictModel):
+    """A job: `tune` uses metric, methods, trials, weights and seed; `fit` uses method."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"kind": "tune", "trials": 50}]})
+    kind: Literal["tune", "fit"]
+    metric: Spec = "ndcg@10"
+    methods: Annotated[Many[Spec], Field(max_length=50)] = Field(default_factory=list)
+    trials: Annotated[int, Field(ge=1, le=5000)] = 200
+    weights: bool = True
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    method: Spec = "crf"
+
+
+class JobAnswer(Answer):
+    """A job: its settings, its progress from 0 to 1, and what it says of itself."""
+
+    id: str
+    project: str
+    kind: str
+    state: str = Field(description="queued, running, done, failed, cancelled or interrupted")
+    share: float
+    message: str
+    settings: dict[str, Any]
+    user: str
+    model: str | None = Field(description="the fitted model, when it is done")
+    result: dict[str, Any] | None
+    made: float
+    ended: float | None
+
+
+class JobListAnswer(Answer):
+    jobs: list[JobAnswer]
+    next: str | None
+
+
+class ModelAnswer(Answer):
+    """A fitted model; send its id as `model` to `/v1/aggregate`."""
+
+    id: str
+    project: str
+    name: str
+    method: str
+    job: str | None
+    made: float
+
+
+class ModelListAnswer(Answer):
+    models: list[ModelAnswer]
+    next: str | None
+
+
+class TokenRequest(StrictModel):
+    """A name and a role."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "ann", "role": "judge"}]})
+    name: Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
+    role: Literal["viewer", "judge", "editor", "admin"]
+
+
+class TokenAnswer(Answer):
+    name: str
+    role: str
+    made: float
+
+
+class NewTokenAnswer(Answer):
+    """A token, which is shown only here."""
+
+    name: str
+    role: str
+    token: str
+
+
+class TokenListAnswer(Answer):
+    tokens: list[TokenAnswer]
+
+
+class AuditEntryAnswer(Answer):
+    """One change."""
+
+    id: int
+    at: float
+    user: str
+    role: str
+    method: str
+    route: str
+    project: str | None
+    status: int
+    request: str = Field(description="the request id, as in the log")
+
+
+class AuditAnswer(Answer):
+    entries: list[AuditEntryAnswer]
+    next: str | None

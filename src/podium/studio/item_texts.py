@@ -1,0 +1,124 @@
+"""Read the texts of items from a table: a column of ids, and columns for title, text and address."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from podium.core.errors import InputError
+from podium.data.ids import Id, Ids
+from podium.storage.files import Source
+from podium.studio.vote_records import CollectionItem
+
+# names of columns, the first that occurs counts
+COLUMNS = {
+    "item": ("item", "id", "item_id", "doc", "docid", "doc_id", "docno", "document", "model", "name"),
+    "title": ("title", "headline", "label"),
+    "body": (
+        "text",
+        "body",
+        "content",
+        "contents",
+        "answer",
+        "response",
+        "passage",
+        "abstract",
+        "description",
+    ),
+    "url": ("url", "link", "href", "image"),
+}
+MOST_ITEMS = 2000  # items of a collection
+LONGEST_TEXT = 20_000  # characters of a shown text
+LONGEST_TITLE = 120  # characters up to which plain lines are titles
+
+
+def read_item_texts(name: str, content: bytes, encoding: str = "utf-8") -> list[CollectionItem]:
+    """The items of a CSV, TSV, JSON or JSON lines file, or of plain lines of text (ids are then 1, 2, ...).
+
+    >>> read_item_texts("items.csv", b"id,text\\na,First answer\\nb,Second answer\\n")[1]
+    CollectionItem(item='b', title='', body='Second answer', url='')
+    >>> [i.item for i in read_item_texts("lines.txt", b"One slogan\\nAnother slogan\\n")]
+    ['1', '2']
+    """
+    text = Source(name, content, encoding).data.decode("utf-8-sig").strip("\n\r")
+    if not text.strip():
+        raise InputError("the file is empty", source=name, remedy="give a table with a column of ids")
+    if text.lstrip()[0] in "[{":
+        rows = _read_json_rows(name, text)
+    else:
+        first = text.splitlines()[0]
+        delimiter = max("\t;,", key=first.count)
+        head = [cell.strip().lower() for cell in next(csv.reader([first], delimiter=delimiter))]
+        if not set(head) & set(COLUMNS["item"]):
+            if len(head) > 1:
+                raise InputError(
+                    f"no column of ids among {', '.join(head)[:200]}",
+                    source=name,
+                    line=1,
+                    remedy=f"name it one of {', '.join(COLUMNS['item'])}",
+                )
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
+            part = "title" if max(map(len, lines)) <= LONGEST_TITLE else "text"
+            rows = ((n, {"item": str(n), part: line}) for n, line in enumerate(lines, 1))
+        else:
+            table = csv.DictReader(io.StringIO(text, newline=""), fieldnames=head, delimiter=delimiter)
+            next(table)
+            rows = ((table.line_num, row) for row in table)
+    return _build_items(name, rows)
+
+
+def _read_json_rows(name: str, text: str) -> Iterable[tuple[int, Mapping[str, Any]]]:
+    try:
+        if text.lstrip().startswith("["):
+            return list(enumerate(json.loads(text), 1))
+        return [(n, json.loads(line)) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    except (json.JSONDecodeError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise InputError("this is not JSON", source=name, line=line, remedy="give a table of items") from None
+
+
+def _build_items(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> list[CollectionItem]:
+    items: dict[Id, CollectionItem] = {}
+    for line, row in rows:
+        if not isinstance(row, Mapping):
+            raise InputError(
+                "a row is not an object", source=name, line=line, remedy="give {id, text} objects"
+            )
+        plain = {str(key).strip().lower(): value for key, value in row.items() if key is not None}
+        cells = {
+            part: next((plain[n] for n in names if plain.get(n) not in (None, "")), "")
+            for part, names in COLUMNS.items()
+        }
+        item = cells["item"] if isinstance(cells["item"], int) else str(cells["item"]).strip()
+        if item == "" or isinstance(item, bool):
+            raise InputError("a row has no id", source=name, line=line, remedy="give every item an id")
+        if item in items:
+            raise InputError(
+                f"item {item!r} occurs twice", source=name, line=line, remedy="give each item once"
+            )
+        parts = (str(cells[part])[:LONGEST_TEXT] for part in ("title", "body", "url"))
+        items[item] = CollectionItem(item, *parts)
+        if len(items) > MOST_ITEMS:
+            remedy = "collect votes on fewer items at a time"
+            raise InputError(
+                f"there are more than {MOST_ITEMS:,} items", source=name, line=line, remedy=remedy
+            )
+    return list(items.values())
+
+
+def match_items(items: Iterable[CollectionItem], known: Ids) -> list[CollectionItem]:
+    """The texts of items of a project, under its own ids: "5" in a file names the item 5 where no text item is.
+
+    >>> match_items([CollectionItem("5", "Five"), CollectionItem("x", "Other")], Ids([5, 6]))
+    [CollectionItem(item=5, title='Five', body='', url='')]
+    """
+    by_text = {str(item): item for item in known}
+    kept = []
+    for given in items:
+        item = given.item if known.code_of(given.item) is not None else by_text.get(str(given.item))
+        if item is not None:
+            kept.append(CollectionItem(item, given.title, given.body, given.url))
+    return kept

@@ -1,0 +1,170 @@
+"""The leaderboard: plain, valid at every look, with covariates held equal, by slice; head to head; next pairs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from podium.analysis.leaderboard import (
+    AnytimeLeaderboard,
+    ContextualLeaderboard,
+    Leaderboard,
+    anytime_leaderboard,
+    contextual_leaderboard,
+)
+from podium.analysis.leaderboard.anytime_board import collect_evidence
+from podium.core.errors import ParameterError, PodiumError
+from podium.core.tables import Grid
+from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.reporting.findings import WORDS
+from podium.studio.limits import check_pairs
+from podium.studio.pages.comparison_views import tabulate_rows
+from podium.studio.pages.view_context import View, ViewContext, register_view
+from podium.studio.vote_columns import VoteColumns, find_vote_columns, read_vote_table
+
+FACED = 12  # items in the table of direct votes
+DRAWN = 40  # items in the chart
+
+
+@register_view(
+    "leaderboard",
+    "Leaderboard",
+    15,
+    applies=lambda data: "leaderboard" in data.kinds,
+    first_for="leaderboard",
+)
+def build_leaderboard_view(c: ViewContext) -> View:
+    """Standings with intervals, what they hold for, and what to compare next."""
+    board = c.collect_inputs().board
+    if board is None:
+        check_pairs(c.work.settings.limits, c.data.preferences)
+        raise ParameterError("no leaderboard for these data; it needs repeated votes on the same items")
+    top = c.get_whole_number("top", 0, 0, len(board.rows)) or None
+    count = c.get_whole_number("count", 10, 1, 1000)
+    roots, store = c.work.settings.roots, c.work.store
+    columns = find_vote_columns(store, c.project, roots) if c.project.kind != "demo" else VoteColumns()
+    control, slice_ = c.get_values("control"), c.get_value("slice")
+    every_look = c.get_value("anytime") == "1"
+    proposals = board.next(count, top=top) if len(board.rows) > 1 else []
+    stop, words = board.stopping(top=top)
+    head, rows = tabulate_rows(board.rows)
+    document = board.to_dict() | {"next": [dataclasses.asdict(p) for p in proposals]}
+    document |= {"stop": stop, "stopping": words}
+    standings, leader = _build_plain_blocks(board), _describe_leader(board)
+    notes = [board.looks.replace("--anytime", "“valid at every look” below")] if not every_look else []
+    if every_look:
+        anytime = anytime_leaderboard(board)
+        standings, leader = _build_anytime_blocks(anytime), leader | {"sure": anytime.conclusion}
+        document |= {"anytime": anytime.to_dict()}
+        head, rows = tabulate_rows(anytime.rows)
+    if control or slice_:
+        adjusted = _compute_contextual_board(c, control, slice_)
+        standings = [*_build_contextual_blocks(adjusted), *(standings if every_look else [])]
+        document |= {"contextual": adjusted.to_dict()}
+        if not every_look:
+            head, rows = tabulate_rows(adjusted.rows)
+        if c.work.votes.find_collection(c.project.id) is not None:
+            notes.append("votes collected here have no such columns and are not part of this board")
+    lines = tuple(
+        (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}")
+        for p in proposals
+    )
+    names = ("first", "second", "information (nats)", "chance of first", "votes so far")
+    next_ = ReportTable(Grid(names, lines, 2, "What to compare next"), 100)
+    more = {
+        "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count, "size": len(board.rows),
+        "checks": [(WORDS[k.verdict], k.name, k.text) for k in board.checks],
+        "notes": [f"{note[:1].upper()}{note[1:]}." for note in notes],
+        "columns": columns, "control": control, "slice": slice_, "every_look": every_look,
+        "winner": leader,
+    }  # fmt: skip
+    blocks: list[Block] = [*standings, _build_direct_table(board), next_]
+    return View("Leaderboard", document, head, rows, blocks, "board.html", more)
+
+
+def _describe_leader(board: Leaderboard) -> dict[str, str]:
+    """The first item, and what the tests at one look say of it."""
+    first = board.rows[0]
+    tied = [str(row.item) for row in board.rows[1:] if row.rank_low <= 1]
+    sure = (
+        "ahead of all others" if not tied else f"not clearly ahead of {len(tied)} others, such as {tied[0]}"
+    )
+    return {
+        "item": str(first.item),
+        "score": f"{first.score:,.0f}",
+        "sure": sure,
+        "votes": f"{board.votes:,.10g}",
+    }
+
+
+def _build_plain_blocks(board: Leaderboard) -> list[Block]:
+    caption = f"Scores with {100 * board.settings.level:g} % intervals, {board.scheme.text}."
+    drawn = Figure(
+        "leaderboard", board.chart(top=DRAWN) if len(board.rows) > DRAWN else board.chart(), caption
+    )
+    grid = board.grid(digits=0, between=" to ")
+    return [drawn, ReportTable(dataclasses.replace(grid, title=f"All {len(board.rows):,} items"))]
+
+
+def _build_anytime_blocks(board: AnytimeLeaderboard) -> list[Block]:
+    grid = dataclasses.replace(board.grid(), title="Valid at every look, however the pairs are chosen")
+    return [*([f"Warning: {board.warning}."] if board.warning else []), ReportTable(grid)]
+
+
+def _compute_contextual_board(c: ViewContext, control: list[str], slice_: str) -> ContextualLeaderboard:
+    """The board with covariates held equal, computed once per choice."""
+    names = tuple(dict.fromkeys((*control, *([slice_] if slice_ else []))))
+
+    def compute() -> ContextualLeaderboard:
+        excluded = c.work.votes.excluded_annotators(c.project.id)
+        votes = read_vote_table(c.work.store, c.project, c.work.settings.roots, names, excluded)
+        return contextual_leaderboard(votes, control, slices=slice_ or None)
+
+    board: ContextualLeaderboard = c.wait(
+        c.work.result((c.data.fingerprint, "contextual", tuple(control), slice_), compute)
+    )
+    return board
+
+
+def _build_contextual_blocks(board: ContextualLeaderboard) -> list[Block]:
+    blocks: list[Block] = []
+    if board.control:
+        title = f"With {', '.join(board.control)} held equal, beside the plain board"
+        chart = board.chart(top=DRAWN)
+        blocks.append(Figure("adjusted", chart, f"Scores with {', '.join(board.control)} held equal."))
+        blocks.append(ReportTable(dataclasses.replace(board.grid(digits=0, between=" to "), title=title)))
+        blocks.append(
+            ReportTable(dataclasses.replace(board.effects_grid(), title="What each covariate is worth"))
+        )
+        blocks.append(tuple(effect.sentence for effect in board.effects))
+    if board.slices is not None:
+        title = f"Places by {board.slices.column} (* differs from the other votes beyond chance)"
+        blocks.append(ReportTable(dataclasses.replace(board.slices.grid(), title=title)))
+        blocks.append(tuple(board.slices.dependence))
+    doubts = tuple(
+        f"{k.name}: {k.text}" for k in board.checks if k.verdict == "warning" and k not in board.plain.checks
+    )
+    return [*blocks, *([doubts] if doubts else [])]
+
+
+def _build_direct_table(board: Leaderboard) -> ReportTable:
+    """Share of direct votes that the item of the row won against that of the column, for the best items."""
+    order = board.estimate.order[:FACED].tolist()
+    try:
+        evidence = collect_evidence(board.tally)
+        won, tied = evidence.won, evidence.tied
+    except PodiumError:  # weights, or lists: shares need counts of single votes
+        won = tied = np.zeros((len(board.tally.items),) * 2)
+    cells: list[tuple[Any, ...]] = []
+    for i in order:
+        row = [str(board.tally.items[i])]
+        for j in order:
+            total = won[i, j] + won[j, i] + tied[i, j]
+            row.append(
+                f"{(won[i, j] + tied[i, j] / 2) / total:.0%} of {total:g}" if total and i != j else "·"
+            )
+        cells.append(tuple(row))
+    names = tuple(str(board.tally.items[j]) for j in order)
+    return ReportTable(Grid(("won by", *names), tuple(cells), 1, f"Head to head, the best {len(order)}"))
