@@ -6,6 +6,7 @@ import pytest
 
 from browsing import go, settled, until
 from podium import formats
+from podium.core.errors import PodiumWarning
 from podium.data.demo import demo
 
 PAGES = (
@@ -79,7 +80,8 @@ def test_the_best_fusion_in_two_clicks(open_page, tmp_path):
 
 def test_train_and_apply_in_four_clicks(open_page, address, tmp_path):
     new = demo(12).preferences  # a model knows the experts that it was fitted on
-    formats.write(new, tmp_path / "new.run", "trec")
+    with pytest.warns(PodiumWarning, match="items nobody ranks"):
+        formats.write(new, tmp_path / "new.run", "trec")
     page = open_page()
     go(page, address, "/p/demo/overview")
     page.get_by_role("link", name="Experiments", exact=True).click()  # 1
