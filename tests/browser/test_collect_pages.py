@@ -60,8 +60,8 @@ def open_file(browser, address, path):
     page = context.new_page()
     page.set_default_timeout(60_000)
     page.goto(address + "/")
-    page.locator("form[action='/open/upload'] input[type=file]").set_input_files(path)
-    page.locator("form[action='/open/upload']").get_by_role("button", name="Open", exact=True).click()
+    with page.expect_navigation(timeout=60_000):
+        page.set_input_files("#upload input[type=file]", path)
     page.wait_for_url("**/p/*/**")
     project = page.url.split("/p/")[1].split("/")[0]
     context.close()
