@@ -150,8 +150,7 @@ class RequestMiddleware:
                     await self._app(scope, body, out)
         finally:
             body.end()
-            if body.size:
-                self._meters.count_received(body.size)
+            self._meters.received_bytes += body.size
 
     def _client_address(self, scope: Message, headers: Mapping[bytes, bytes]) -> str:
         """The address of the client; behind a proxy, the last one that it reports."""
