@@ -105,6 +105,12 @@ def test_errors_are_problem_details(client):
         assert problem["type"].startswith("urn:podium:problem:")
 
 
+def test_the_methods_of_an_address_are_named(client):
+    for path, methods in (("/v1/projects", "GET, POST"), ("/v1/projects/demo", "DELETE, GET, PATCH")):
+        answer = client.put(path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, methods)
+
+
 def test_head_entity_tags_and_request_ids(client):
     got = client.get("/v1/methods", headers={"x-request-id": "mine-1"})
     assert got.headers["x-request-id"] == "mine-1"
