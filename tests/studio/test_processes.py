@@ -212,6 +212,23 @@ def test_folders_of_version_one_are_read(tmp_path):
     assert Store(tmp_path).job("j").user == ""
 
 
+def test_caches_are_bounded_by_bytes():
+    import numpy as np
+
+    from podium.studio.workspace import FutureCache
+
+    cache = FutureCache(100, most_bytes=100_000)
+    for number in range(10):
+        cache.get(number, lambda: np.zeros(5_000))
+    assert 80_000 <= cache.count_bytes() <= 100_000
+    made = []
+    for number in (9, 0):
+        cache.get(number, lambda n=number: made.append(n) or np.zeros(5_000))
+    assert made == [0]
+    cache.get("large", lambda: np.zeros(50_000))  # more than the bound: it alone is kept
+    assert 400_000 <= cache.count_bytes() < 500_000
+
+
 # -- jobs
 
 
