@@ -103,8 +103,6 @@ class Workspace:
 
     def __post_init__(self) -> None:
         self.votes = VoteStore(self.store.folder)
-
-    def __post_init__(self) -> None:
         most = self.settings.limits.cache_bytes
         self._data.most_bytes = most // 2
         for cache in (self._inputs, self._results, self._charts):
