@@ -35,6 +35,7 @@ _NAMES = {
     "read": "podium.formats",
     "report": "podium.reporting",
     "save": "podium.models",
+    "suggest_comparisons": "podium.analysis.leaderboard",
     "tune": "podium.evaluate.tuning",
     "write": "podium.formats",
 }
@@ -61,6 +62,7 @@ __all__ = [
     "read",
     "report",
     "save",
+    "suggest_comparisons",
     "tune",
     "write",
 ]
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from podium import methods
     from podium.analysis.experts import diagnose
     from podium.analysis.explain import explain
+    from podium.analysis.leaderboard import suggest_comparisons
     from podium.data.consensus import Consensus
     from podium.data.dataset import Dataset
     from podium.data.features import Features

@@ -139,10 +139,11 @@ def test_upload_votes_and_see_the_leaderboard(open_page, shot, tmp_path):
     assert page.url.endswith("/leaderboard")  # votes open on the board
     assert "model-0" in page.locator("main table").first.inner_text()
     shot(page, "leaderboard-1280")
-    page.get_by_label("Pairs").fill("3")
+    page.get_by_label("Next pairs").fill("3")
     page.get_by_role("button", name="Show").click()
     settled(page)
-    assert page.locator(".table", has_text="What to compare next").locator("tbody tr").count() == 3
+    table = page.locator(".table", has_text="Pairs with the largest expected gain")
+    assert table.locator("tbody tr").count() == 3
     with page.expect_download() as coming:
         page.get_by_role("link", name="CSV", exact=True).click()
     assert coming.value.suggested_filename == "podium-leaderboard.csv"

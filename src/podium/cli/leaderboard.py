@@ -10,6 +10,7 @@ import click
 
 from podium.cli._contextual_board import show_contextual_board, split_names
 from podium.cli._options import add_option, add_options
+from podium.cli._suggestions import PROPOSAL_COLUMNS, format_proposals, show_suggestions
 from podium.cli.input import Input, with_input
 from podium.cli.output import (
     Output,
@@ -25,12 +26,11 @@ from podium.core.errors import ParameterError, capture_warnings
 from podium.core.settings import LeaderboardSettings
 
 if TYPE_CHECKING:
-    from podium.analysis.leaderboard import Leaderboard
+    from podium.analysis.leaderboard import Leaderboard, Tally
     from podium.core.tables import Grid
     from podium.data.ids import Id
     from podium.data.preferences import Preferences
 
-ASKED = ["compare next", "against", "first wins", "nats", "votes"]
 MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
 
 
@@ -46,6 +46,24 @@ MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
 @click.option(
     "--next", "next_", type=click.IntRange(1), metavar="N", help="The N most informative next comparisons."
 )
+@click.option(
+    "--ask",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Plan the next N comparisons as one batch, instead of a board; -o writes them.",
+)
+@click.option(
+    "--budget", type=click.FloatRange(0, min_open=True), help="Plan comparisons for at most this cost."
+)
+@click.option(
+    "--cost",
+    metavar="NUMBER or FILE",
+    help="Cost of a vote, or a table judge,cost: who is asked then depends on both.",
+)
+@click.option(
+    "--items", type=click.Path(), help="All items, one per line, to plan comparisons of those without votes."
+)
+@add_option(Output, "path", "The file of the planned comparisons: .csv, .tsv or .jsonl.")
 @click.option(
     "--control",
     metavar="NAMES",
@@ -80,6 +98,10 @@ def verb(
     anchor: str | None,
     without: tuple[str, ...],
     next_: int | None,
+    ask: int | None,
+    budget: float | None,
+    cost: str | None,
+    items: str | None,
     control: str | None,
     slice_: str | None,
     pair_floor: float | None,
@@ -98,6 +120,8 @@ def verb(
     \b
     podium leaderboard votes.csv --bootstrap 1000 --over experts
     podium leaderboard votes.jsonl --top 10 --next 5             and what to compare next
+    podium leaderboard votes.csv --ask 50 -o pairs.csv           a batch of comparisons
+    podium leaderboard --items items.txt --ask 500 -o pairs.csv  before the first vote
     podium leaderboard arguments.csv --by query                  each topic has its own items
     podium leaderboard votes.csv --control length,markdown --slice category
     podium leaderboard votes.csv --anytime                       claims that hold at every look
@@ -114,17 +138,40 @@ def verb(
         except ValueError:
             raise ParameterError(f"the anchor is {anchor!r}; give a number, or ITEM=NUMBER") from None
 
+    if ask is not None or budget is not None:
+        refused = {"control": control, "pair-floor": pair_floor, "next": next_, "by": by, "anytime": anytime}
+        refused |= {"save": save, "plot": output.plot}
+        if slice_ is not None:
+            refused["load"] = load  # a saved board has no slices
+        _refuse_beside("--ask and --budget", **refused)
+        if not (source.files or load or items):
+            raise click.UsageError("--ask and --budget need votes, or --items FILE with the items to compare")
+        tally = None
+        if slice_ is None and (source.files or load or items is None):
+            tally = _read_tally(source, load, without)[0]
+        show_suggestions(
+            source, tally, ask=ask, budget=budget, cost=cost, items=items, slice_=slice_, without=without,
+            seed=given.get("seed", 0), output=output,
+        )  # fmt: skip
+        return
+    for name, value in {"--cost": cost, "--items": items, "-o": output.path}.items():
+        if value is not None:
+            raise click.UsageError(f"{name} is for planned comparisons; give --ask N or --budget COST too")
     if control is not None or slice_ is not None:
-        refused = {
-            "without": without,
-            "next": next_,
-            "by": by,
-            "load": load,
-            "save": save,
-            "anytime": anytime,
-        }
-        _refuse_beside("--control and --slice", **refused)
-        show_contextual_board(source, split_names(control), slice_, pair_floor, given, output)
+        if load or save:
+            raise click.UsageError(
+                f"--{'save' if save else 'load'} does not work with --control and --slice: a saved board holds counts "
+                "per pair, not the single votes with their attributes; give all files of votes instead"
+            )
+        if anytime:
+            raise click.UsageError(
+                "--anytime does not work with --control and --slice: its claims rest on direct votes between two items "
+                "with one win rate, which covariates and slices change; use --anytime on the votes of one slice"
+            )
+        show_contextual_board(
+            source, split_names(control), slice_, pair_floor, given, output,
+            without=without, next_=next_, by=by,
+        )  # fmt: skip
         return
     if anytime:
         _refuse_beside("--anytime", **{"by": by, "pair-floor": pair_floor, "next": next_})
@@ -167,20 +214,13 @@ def _build_board(
     pair_floor: float | None,
     given: dict[str, Any],
 ) -> Leaderboard:
-    from podium.analysis.leaderboard import Tally, leaderboard
-    from podium.analysis.leaderboard.board_file import read
+    from podium.analysis.leaderboard import leaderboard
     from podium.analysis.leaderboard.tally import check_items
 
-    tally = start = None
     if source.files or not load:
         check_items(source.preferences)
-        tally = Tally.from_preferences(source.preferences)
-    if load is not None:
-        old, scores, kept = read(load)
-        start, given = dict(zip(old.items.tolist(), scores, strict=False)), kept | given
-        tally = old if tally is None else old + tally
-    assert tally is not None
-    tally = tally.without_experts(without) if without else tally
+    tally, start, kept = _read_tally(source, load, without)
+    given = kept | given
     if pair_floor is not None:
         from podium.analysis.leaderboard.pair_weights import weight_pairs
 
@@ -190,6 +230,25 @@ def _build_board(
         given["reference"] = {str(i): i for i in tally.items}.get(str(reference), reference)
     with capture_warnings():  # the checks report the same
         return leaderboard(tally, settings=LeaderboardSettings(**given), start=start)
+
+
+def _read_tally(
+    source: Input, load: str | None, without: tuple[str, ...]
+) -> tuple[Tally, dict[Id, float] | None, dict[str, Any]]:
+    """The votes of the files and of a saved board, the scores of that board, and its settings."""
+    from podium.analysis.leaderboard import Tally
+    from podium.analysis.leaderboard.board_file import read
+
+    tally, start = None, None
+    kept: dict[str, Any] = {}
+    if source.files or not load:
+        tally = Tally.from_preferences(source.preferences)
+    if load is not None:
+        old, scores, kept = read(load)
+        start = dict(zip(old.items.tolist(), scores, strict=False))
+        tally = old if tally is None else old + tally
+    assert tally is not None
+    return tally.without_experts(without) if without else tally, start, kept
 
 
 # -- one per query ---------------------------------------------------------------------------------------------------
@@ -225,9 +284,9 @@ def _show_boards_by_query(
         (query, text), count = cases[0], f"{len(cases):,} of {len(boards):,} queries"
         echo_warning(f"{name}: in {count}, such as {query}: {text}")
     if next_ is not None:
-        proposals = [(str(q), *line) for q, b in boards.items() for line in _format_proposals(b, top, next_)]
+        proposals = [(str(q), *line) for q, b in boards.items() for line in format_proposals(b, top, next_)]
         click.echo("")
-        print_table(["query", *ASKED], proposals, left=3)
+        print_table(["query", *PROPOSAL_COLUMNS], proposals, left=3)
 
 
 # -- output ----------------------------------------------------------------------------------------------------------
@@ -240,13 +299,6 @@ def _build_document(board: Leaderboard, top: int | None, next_: int | None) -> d
     if next_ is not None:
         document["next"] = [vars(p) for p in board.next(next_, top=top)]
     return document
-
-
-def _format_proposals(board: Leaderboard, top: int | None, count: int) -> list[tuple[str, ...]]:
-    return [
-        (str(p.first), str(p.second), f"{p.chance:.0%}", f"{p.gain:.2g}", f"{p.votes:,.10g}")
-        for p in board.next(count, top=top)
-    ]
 
 
 def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: bool) -> None:
@@ -273,9 +325,9 @@ def _print_board(board: Leaderboard, top: int | None, next_: int | None, json_: 
         echo_if_tty(f"\n{why}.")
         return
     click.echo("")
-    proposals = _format_proposals(board, top, next_)
+    proposals = format_proposals(board, top, next_)
     if proposals:
-        print_table(ASKED, proposals, left=2)
+        print_table(PROPOSAL_COLUMNS, proposals, left=2)
     click.echo(f"{why}.")
 
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -132,6 +132,39 @@ class VoteTable:
             raise ParameterError(f"there is no attribute {name!r}; {suggest_names(name, self.attributes)}")
         return self.attributes[name]
 
+    def select(self, rows: I8) -> VoteTable:
+        """The votes of some rows, and the items in them."""
+        played, codes = np.unique(np.concatenate((self.first[rows], self.second[rows])), return_inverse=True)
+        return VoteTable(
+            self.items.take(played),
+            codes[: len(rows)],
+            codes[len(rows) :],
+            self.outcome[rows],
+            self.weight[rows],
+            CodedColumn(self.expert.codes[rows], self.expert.ids),
+            CodedColumn(self.query.codes[rows], self.query.ids),
+            {name: _select_rows(attribute, rows) for name, attribute in self.attributes.items()},
+            self.sides_known,
+        )
+
+    def without_experts(self, experts: Sequence[Id]) -> VoteTable:
+        """The votes of all other experts, and the items in them."""
+        known = {str(expert): code for code, expert in enumerate(self.expert.ids)}
+        for expert in experts:
+            if str(expert) not in known:
+                raise ParameterError(
+                    f"there is no expert {expert!r} to exclude; {suggest_names(str(expert), known)}"
+                )
+        rows = np.flatnonzero(~np.isin(self.expert.codes, [known[str(expert)] for expert in experts]))
+        if not len(rows):
+            raise InputError("no votes are left", remedy="exclude fewer experts")
+        return self.select(rows)
+
+    def split_by_query(self) -> Iterator[tuple[Id, VoteTable]]:
+        """The votes of each query."""
+        for code in np.unique(self.query.codes).tolist():
+            yield self.query.ids[code], self.select(np.flatnonzero(self.query.codes == code))
+
     def to_preferences(self) -> Preferences:
         """The votes without attributes; a divided vote becomes two."""
         whole = np.isin(self.outcome, (0.0, 0.5, 1.0))
@@ -150,6 +183,16 @@ class VoteTable:
             weight=share * self.weight[row],
             side=np.where(lost, -1, 1) if self.sides_known else None,
         )
+
+
+def _select_rows(attribute: VoteAttribute, rows: I8) -> VoteAttribute:
+    if isinstance(attribute, SideColumns):
+        return SideColumns(*(cast(AttributeColumn, _select_rows(side, rows)) for side in attribute))
+    if isinstance(attribute, CodedColumn):
+        # ids without a row would be categories without a vote
+        kept, codes = np.unique(attribute.codes[rows], return_inverse=True)
+        return CodedColumn(codes, attribute.ids.take(kept))
+    return attribute[rows]
 
 
 def _is_pair(given: Any, size: int) -> bool:

@@ -8,6 +8,7 @@ from podium.analysis.leaderboard.anytime_board import (
 )
 from podium.analysis.leaderboard.board_file import load, save
 from podium.analysis.leaderboard.checks import LeaderboardCheck
+from podium.analysis.leaderboard.comparison_planner import ComparisonPlanner
 from podium.analysis.leaderboard.confidence_sequences import PairEvidence
 from podium.analysis.leaderboard.contextual_board import (
     ContextualLeaderboard,
@@ -25,12 +26,18 @@ from podium.analysis.leaderboard.result import (
     leaderboards_by_query,
 )
 from podium.analysis.leaderboard.slices import SliceBoards, SliceStanding
+from podium.analysis.leaderboard.suggestions import (
+    SuggestedComparison,
+    Suggestions,
+    suggest_comparisons,
+)
 from podium.analysis.leaderboard.tally import Tally
 
 __all__ = [
     "Agreement",
     "AnytimeLeaderboard",
     "AnytimeStanding",
+    "ComparisonPlanner",
     "ContextualLeaderboard",
     "CovariateEffect",
     "IntervalScheme",
@@ -43,6 +50,8 @@ __all__ = [
     "SliceBoards",
     "SliceStanding",
     "Standing",
+    "SuggestedComparison",
+    "Suggestions",
     "Tally",
     "anytime_leaderboard",
     "compute_agreement",
@@ -51,4 +60,5 @@ __all__ = [
     "leaderboards_by_query",
     "load",
     "save",
+    "suggest_comparisons",
 ]  # fmt: skip

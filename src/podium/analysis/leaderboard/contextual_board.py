@@ -25,6 +25,7 @@ from podium.analysis.leaderboard.covariates import (
     check_collinearity,
 )
 from podium.analysis.leaderboard.interval_scheme import IntervalScheme
+from podium.analysis.leaderboard.next_comparisons import ComparisonAdvice
 from podium.analysis.leaderboard.pair_weights import compute_pair_weights, weight_pairs
 from podium.analysis.leaderboard.result import (
     Leaderboard,
@@ -80,7 +81,7 @@ class CovariateEffect:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ContextualLeaderboard(Result[Standing]):
+class ContextualLeaderboard(ComparisonAdvice, Result[Standing]):
     """Standings with the covariates held equal, best first; the plain board; the effects of the covariates."""
 
     rows: tuple[Standing, ...]
@@ -93,6 +94,9 @@ class ContextualLeaderboard(Result[Standing]):
     scheme: IntervalScheme
     matrix: F8 = field(repr=False)  # covariance of the natural scores minus the reference
     p: F8 = field(repr=False)  # corrected p-values of all pairs
+    estimate: u.Estimate = field(repr=False)  # with the adjusted scores
+    draws: F8 = field(repr=False)
+    degrees: F8 = field(repr=False)
     pair_floor: float | None = None
     slices: SliceBoards | None = None
 
@@ -314,8 +318,9 @@ def _build_board(
     effects = _describe_effects(covariates, fit.effects, errors, degrees[n:], how)
     checks = (*plain.checks, *_check_effects(covariates, fit))
     return ContextualLeaderboard(
-        rows, how, control, effects, plain, tuple(groups), checks, plain.scheme, matrix, p, pair_floor
-    )
+        rows, how, control, effects, plain, tuple(groups), checks, plain.scheme, matrix, p, styled, draws, by_item,
+        pair_floor,
+    )  # fmt: skip
 
 
 def _describe_effects(

@@ -10,22 +10,18 @@ from typing import Any
 import numpy as np
 
 from podium.analysis.leaderboard import inference as u
-from podium.analysis.leaderboard.active_sampling import (
-    EQUAL,
-    decide_stopping,
-    find_next_pairs,
-)
 from podium.analysis.leaderboard.chart import draw_leaderboard
 from podium.analysis.leaderboard.checks import LeaderboardCheck, run_checks
 from podium.analysis.leaderboard.interval_scheme import IntervalScheme, VoteSampling, choose_scheme
 from podium.analysis.leaderboard.judges import Agreement, compute_agreement
+from podium.analysis.leaderboard.next_comparisons import ComparisonAdvice, Proposal
 from podium.analysis.leaderboard.tally import Tally, check_items
 from podium.core.errors import InputError, ParameterError, PodiumError, PodiumWarning
 from podium.core.old_names import RenamedAttribute
 from podium.core.params import suggest_names
 from podium.core.results import Result, ViewBlock
 from podium.core.settings import LeaderboardSettings
-from podium.core.tables import Grid, format_p_value
+from podium.core.tables import Grid
 from podium.core.text import join_names
 from podium.data.frames import FrameBackend, records_frame
 from podium.data.ids import Id
@@ -45,8 +41,6 @@ ONE_LOOK = (
     "intervals and ranks hold for one look at the votes; whoever looks again after every batch and stops at the first "
     "clear order errs more often (--anytime holds at every look)"
 )
-# Estimates beyond this multiple of the given votes are not reported: the difference is too uncertain.
-FORESEEABLE = 100
 SHOWN = 3  # queries named in a warning
 
 
@@ -69,19 +63,8 @@ class Standing:
     ties: float
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """A comparison to request: expected gain (nats), probability that `first` wins, and votes so far."""
-
-    first: Id
-    second: Id
-    gain: float
-    chance: float
-    votes: float
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Leaderboard(Result[Standing]):
+class Leaderboard(ComparisonAdvice, Result[Standing]):
     """Standings, best first, with the checks and the data behind them.
 
     >>> votes = Preferences.from_comparisons(
@@ -166,50 +149,6 @@ class Leaderboard(Result[Standing]):
     def p_value(self, first: Id, second: Id) -> float:
         """p-value of the two items being equal, corrected for all pairs of the leaderboard."""
         return float(self.p[_find_item_code(self.tally, first), _find_item_code(self.tally, second)])
-
-    def next(self, count: int = 10, *, top: int | None = None) -> list[Proposal]:
-        """The comparisons with the largest expected gain, best first; with `top`, about the best `top` items.
-
-        Only open pairs: none that the tests separate, and none that is practically equal.
-        """
-        candidates = find_next_pairs(
-            self.estimate,
-            self.matrix,
-            count,
-            p=self.p,
-            level=self.settings.level,
-            top=top,
-            draws=self.draws,
-            degrees=self.degrees,
-        )
-        items = self.tally.items
-        return [Proposal(items[c.first], items[c.second], c.gain, c.chance, c.votes) for c in candidates]
-
-    def stopping(self, *, top: int | None = None) -> tuple[bool, str]:
-        """Whether to stop, and why, in words; until then there are comparisons to request."""
-        decision = decide_stopping(
-            self.estimate, self.matrix, p=self.p, level=self.settings.level, top=top, degrees=self.degrees
-        )
-        who = f"the best {top} from all others" if top else "all items from each other"
-        level = f"{100 * self.settings.level:.6g}%"
-        if decision.between is None:
-            text = {
-                "settled": f"stop: the votes separate {who} at {level}",
-                "as good as equal": f"stop: the votes separate {who} at {level}, "
-                f"except for practically equal pairs (each wins within {EQUAL:.0%} of one half)",
-            }.get(decision.reason, f"stop: {decision.reason}")
-            return decision.stop, text
-        i, j = decision.between
-        a, b = self.tally.items[i], self.tally.items[j]
-        if decision.reason == "never met":
-            return decision.stop, f"continue: {a} and {b} are in groups that were never compared"
-        p = format_p_value(float(self.p[i, j]))
-        shown = p if p.startswith("<") else f"= {p}"
-        text = f"continue: the votes do not separate {a} and {b} at {level} (p {shown})"
-        if (decision.votes or 0.0) > FORESEEABLE * self.votes:
-            text += "; their scores are too close to estimate how many more votes are needed"
-            return decision.stop, text
-        return decision.stop, f"{text}; about {decision.votes:,.0f} more votes between them would"
 
     def with_votes(self, more: Preferences | Tally) -> Leaderboard:
         """The leaderboard of these votes and more; the fit starts from the old scores."""

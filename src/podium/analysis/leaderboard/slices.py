@@ -36,7 +36,7 @@ from podium.kernels.contextual_contests import (
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.distributions import student_cdf
 
-__all__ = ["SliceBoards", "SliceStanding", "WholeBoard", "build_slice_boards"]
+__all__ = ["SliceBoards", "SliceStanding", "WholeBoard", "build_slice_boards", "number_slices"]
 
 MOST_SLICES = 200
 FEW = 100  # votes below which a slice is named as small
@@ -204,15 +204,14 @@ def build_slice_boards(
     return SliceBoards(tuple(rows), column, totals, spread * how.factor, how.level)
 
 
-def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[VoteSlice]:
-    """The slices, those with the most votes first; numbers and dates in their order."""
+def number_slices(table: VoteTable, column: str) -> tuple[list[str], I8]:
+    """The names of the slices, and the number of the slice of every vote."""
     attribute = table.get_attribute(column)
     if isinstance(attribute, SideColumns):
         raise InputError(
             f"{column!r} has a value for each side of a vote",
             remedy="a slice needs one value per vote; name another column, or use it as a covariate (--control)",
         )
-    is_ordered = not isinstance(attribute, CodedColumn)
     if not isinstance(attribute, CodedColumn):
         numbers, codes = np.unique(attribute, return_inverse=True)
         attribute = CodedColumn(codes, Ids([f"{number:.15g}" for number in numbers]))
@@ -221,15 +220,20 @@ def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[VoteS
             f"the column {column!r} has {len(attribute.ids):,} values, more than {MOST_SLICES} slices",
             remedy="use a column with fewer values",
         )
-    codes, votes = attribute.codes[whole.kept], whole.votes
+    return [str(name) for name in attribute.ids], attribute.codes
+
+
+def _split_votes(table: VoteTable, column: str, whole: WholeBoard) -> list[VoteSlice]:
+    """The slices, those with the most votes first; numbers and dates in their order."""
+    names, numbers = number_slices(table, column)
+    is_ordered = not isinstance(table.get_attribute(column), CodedColumn)
+    codes, votes = numbers[whole.kept], whole.votes
     offset = votes.covariates @ whole.fit.effects
     slices = []
-    for code, name in enumerate(attribute.ids.tolist()):
+    for code, name in enumerate(names):
         rows = np.flatnonzero(codes == code)
         if len(rows):
-            slices.append(
-                VoteSlice(str(name), votes.select(rows), offset[rows], whole.fit.residuals[rows], rows)
-            )
+            slices.append(VoteSlice(name, votes.select(rows), offset[rows], whole.fit.residuals[rows], rows))
     if len(slices) < 2:
         raise InputError(
             f"all votes have the same {column!r}, {slices[0].name!r}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -96,4 +97,9 @@ async def _answer_http_error(request: Request, error: Any) -> Response:
         kind = KINDS.get(error.status_code, "Refused")
         answer = build_problem_response(error.status_code, kind, problem, "see /docs")
     answer.headers.update(error.headers or {})
+    if error.status_code == 405:  # the framework names the methods of the first route with this path alone
+        for pattern, calls in request.app.openapi()["paths"].items():
+            if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), request.url.path):
+                answer.headers["allow"] = ", ".join(sorted(verb.upper() for verb in calls))
+                break
     return answer
