@@ -23,7 +23,7 @@ SETS = {
     "ohsumed": ("*.gz", [], "16,140"),
     "preflib/00002-debian": ("*.gz", [], "504"),
     "preflib/00011-web": ("*.gz", [], "34,274"),
-    "preflib/00014-sushi": ("*.gz", [], "15,000"),
+    "preflib/00014-sushi": ("*.gz", [], "150,000"),
     "preflib/00052-f1seasons": ("*.gz", [], "1,185"),
     "reading-level": ("*.gz", ["Skip votes between an item and itself"], "624"),
     "robust03-runs": ("*.gz", [], "161,004"),

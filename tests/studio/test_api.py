@@ -52,7 +52,7 @@ def test_fuse_by_name_by_score_and_cut(client):
     assert make(found["method"]["spec"]).weights == {"bm25": 1, "dense": 2}
     scored = [{"a": 1.0, "b": 3}, {"b": 2, "c": 1}]
     theirs = podium.fuse(scored, "combmnz", normalizer="sum")
-    ours = ask(client, "fuse", lists=scored, method="combmnz", parameters={"normalizer": "sum"}, top=2)
+    ours = ask(client, "fuse", ratings=scored, method="combmnz", parameters={"normalizer": "sum"}, top=2)
     assert ours["items"] == theirs.ranking[:2]
     assert ours["scores"] == theirs.scores[:2]
     assert ask(client, "fuse", lists=[["a", "b", "a"]], duplicates="first")["items"] == ["a", "b"]

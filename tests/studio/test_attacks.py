@@ -81,7 +81,7 @@ def test_names_that_stand_twice(client):
         b'{"lists": [["a"]], "lists": [["b"]]}',
         b'{"lists": [["a"]], "l\\u0069sts": [["b"]]}',
         b'{"lists": {"x": ["a"], "x": ["b"]}}',
-        b'{"lists": [{"a": 1, "a": 2}]}',
+        b'{"ratings": [{"a": 1, "a": 2}]}',
         b'{"lists": [["a"]], "parameters": {"k": 1, "k": 2}}',
     ):
         assert "occurs twice" in refused(client.post("/v1/fuse", content=body, headers=JSON))["detail"]
@@ -125,7 +125,7 @@ def test_huge_numbers(client):
     big = 1.7e308
     for method in ("combsum", "combmnz", "borda", "rsf", "dbsf"):
         for scores in ({"a": big, "b": -big}, {"a": 5e-324, "b": 0.0}, {"a": big, "b": big / 3}):
-            body = {"lists": [scores, scores], "method": method, "weights": [big, big]}
+            body = {"ratings": [scores, scores], "method": method, "weights": [big, big]}
             found = client.post("/v1/fuse", json=body)
             assert found.status_code in (200, 422), found.text
     rows = [{"expert": "e", "items": ["a"], "ranks": [10**30]}]

@@ -129,7 +129,8 @@ def test_rankings_read_back_as_they_are(client, tmp_path, suffix):
 
 
 def test_reports_and_figures_are_files(client):
-    page = client.get("/p/demo/report.html?m=rrf&m=borda")
+    while 'http-equiv="refresh"' in (page := client.get("/p/demo/report.html?m=rrf&m=borda")).text:
+        time.sleep(0.1)
     assert page.headers["content-disposition"] == 'attachment; filename="podium-report.html"'
     assert "<svg" in page.text
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page.text)

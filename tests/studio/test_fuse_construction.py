@@ -17,7 +17,7 @@ FORMS = {
     "an empty list": {"lists": [*PLAIN, []]},
     "named": {"lists": {"x": ["a", "b"], "y": ["b", "c"]}},
     "weighted": {"lists": {"y": ["a", "b"], "x": ["b", "c"]}, "weights": {"x": 0.3, "y": 2}},
-    "scored": {"lists": [{"a": 1.0, "b": 3.0}, {"b": 2.0, "c": 1.0}]},
+    "scored": {"ratings": [{"a": 1.0, "b": 3.0}, {"b": 2.0, "c": 1.0}]},
     "repeats": {"lists": [["a", "b", "a"], ["b"]], "duplicates": "first"},
     "long": {"lists": [[f"item {n}" for n in range(20_000)], ["item 5"]]},  # parsed and fused in a worker
 }

@@ -393,3 +393,33 @@ def test_pages_of_votes_hold_no_code_of_their_own(client):
         text = client.get(where).text
         assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=|href=\"javascript:", text)
         assert "<b>bold</b>" not in text
+
+
+def test_a_user_who_is_a_judge_votes_under_the_own_name(tmp_path):
+    with serving(tmp_path, has_tokens=True) as client:
+        store = client.app.state.store
+        editor, judge = (
+            {"authorization": f"Bearer {store.add_token(name, role)}"}
+            for name, role in (("eve", "editor"), ("ann", "judge"))
+        )
+        csrf = re.search(r'name="csrf" value="([0-9a-f]+)"', client.get("/", headers=editor).text)[1]
+        fields = {"csrf": csrf, "items": "ant\nbee\ncat"}
+        project = client.post("/collect", data=fields, headers=editor).headers["location"].split("/")[2]
+        where = f"/v1/projects/{project}"
+        asked = client.get(f"{where}/next-pair?judge=ann", headers=judge).json()
+        vote = {"judge": "ann", "votes": [{"key": asked["key"], "answer": "tie"}]}
+        assert client.post(f"{where}/votes", json=vote, headers=judge).json()["stored"] == 1
+        assert client.get(f"{where}/next-pair?judge=ben", headers=judge).status_code == 403
+        other = {"judge": "ben", "votes": [{"first": "1", "second": "2", "answer": "tie"}]}
+        assert client.post(f"{where}/votes", json=other, headers=judge).status_code == 403
+        assert client.post(f"{where}/votes", json=other, headers=editor).json()["stored"] == 1
+        for action in ("close", "invite", "gold-every"):
+            sent = client.post(f"/p/{project}/collect/{action}", data={"csrf": csrf}, headers=judge)
+            assert sent.status_code == 403
+        own = client.post(f"/p/{project}/collect/vote", data={"csrf": csrf, "judge": "ben"}, headers=judge)
+        assert client.get(f"{own.headers['location']}/next.json").json()["judge"] == "ann"
+        headers = judge | {"idempotency-key": "one"}
+        body = {"judge": "ann", "votes": [{"first": "1", "second": "3", "answer": "first"}]}
+        answers = [client.post(f"{where}/votes", json=body, headers=headers).json() for _ in range(2)]
+        assert answers[0] == answers[1]
+        assert len(client.get(f"{where}/votes", headers=editor).json()["votes"]) == 3

@@ -6,17 +6,24 @@ tuning jobs that are done; a leaderboard of votes has its first item as the answ
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from podium.core.errors import PodiumError
 from podium.core.tables import format_decimal, format_p_value
 from podium.core.text import join_names
+from podium.core.version import __version__
 from podium.reporting.inputs import ReportInputs
+from podium.storage.digests import digest_bytes
+from podium.storage.files import write_atomically
 from podium.studio.job_queue import Job
 
-__all__ = ["AnswerCard", "AnswerGain", "build_answer_card"]
+__all__ = ["AnswerCard", "AnswerFile", "AnswerGain", "build_answer_card"]
 
 SURE, LIKELY = 0.01, 0.05  # p-values below which a gain is certain, and likely
 NAMED = 3
@@ -80,6 +87,30 @@ class AnswerCard:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+
+class AnswerFile:
+    """The answer for some data and finished jobs, kept in the studio folder: all processes show the same one."""
+
+    def __init__(self, folder: Path, fingerprint: str, jobs: Sequence[Job]) -> None:
+        done = sorted(job.id for job in jobs if job.state == "done" and job.kind == "tune")
+        name = digest_bytes("\n".join([__version__, fingerprint, *done]).encode())
+        self.path = folder / "answers" / f"{name}.json"
+
+    def read(self) -> AnswerCard | None:
+        """The kept answer; None if there is none, or none that this version reads."""
+        try:
+            values = json.loads(self.path.read_text(encoding="utf-8"))
+            gains = tuple(AnswerGain(**gain) for gain in values.pop("gains"))
+            return AnswerCard(**values, gains=gains)
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def write(self, card: AnswerCard) -> None:
+        """Keep an answer; a full disk only means that it is computed again."""
+        with contextlib.suppress(OSError, PodiumError):
+            self.path.parent.mkdir(exist_ok=True, mode=0o700)
+            write_atomically([json.dumps(card.to_dict()).encode()], self.path, overwrite=True)
 
 
 def build_answer_card(inputs: ReportInputs, jobs: Sequence[Job] = ()) -> AnswerCard:

@@ -11,7 +11,6 @@ import numpy as np
 
 from podium.analysis.leaderboard import (
     AnytimeLeaderboard,
-    Leaderboard,
     Tally,
     anytime_leaderboard,
     leaderboard,
@@ -106,7 +105,7 @@ class LiveBoard:
     words: str
     note: str  # what the intervals hold for
     digits: int = 0  # decimals of the scores
-    board: Leaderboard | None = None
+    tally: Tally | None = None  # the counted votes on pairs
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -133,10 +132,11 @@ def compute_live_board(
     parts += [] if own is None else [Tally.from_preferences(own)]
     blank = tuple(_build_row(i, None, 0.0) for i in items.values())
     if not parts or sum(part.votes for part in parts) < 2:
-        return LiveBoard(blank, False, "Continue: there are fewer than two votes.", "")
+        words = "Continue: there are fewer than two votes."
+        return LiveBoard(blank, False, words, "", tally=parts[0] if parts else None)
     tally = parts[0] if len(parts) == 1 else parts[0] + parts[1]
     if len(tally.items) > MODELED:
-        return _compute_share_board(items, counted)
+        return replace(_compute_share_board(items, counted), tally=tally)
     with capture_warnings():  # the checks of the leaderboard page report the same
         board = leaderboard(tally, l2=RIDGE)
         try:
@@ -163,7 +163,7 @@ def compute_live_board(
     rows += [_build_row(i, None, 0.0) for i in items.values() if i.item not in present]
     if len(present) < len(items):
         stop, words = False, f"{len(items) - len(present)} items have no votes yet"
-    return LiveBoard(tuple(rows), stop, f"{'Stop' if stop else 'Continue'}: {words}.", note, board=board)
+    return LiveBoard(tuple(rows), stop, f"{'Stop' if stop else 'Continue'}: {words}.", note, tally=tally)
 
 
 def describe_leaders(board: AnytimeLeaderboard, items: Mapping[Id, CollectionItem]) -> str:

@@ -287,6 +287,7 @@ def open_planned(files: Sequence[tuple[str, bytes]], plans: Sequence[FilePlan]) 
     if content.preferences is None:
         got = "labels" if content.labels is not None else "features"
         raise InputError(f"the input contains only {got}", remedy="add runs, ratings or votes")
+    check_id_lengths(Limits(), content.preferences)
     return ProjectData(
         content.preferences, content.labels, content.features, content.seconds, content.notes, content.texts
     )

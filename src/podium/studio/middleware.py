@@ -76,7 +76,7 @@ class RequestMiddleware:
         taken, route = time.perf_counter() - begin, _route_pattern(scope)
         self._meters.count_request(method, route, out.status, taken)
         log_request(method, route, out.status, taken, out.size, request=scope["podium.request_id"],
-                    view=scope.get("podium.view"), cause=cause or scope.get("podium.cause"))  # fmt: skip
+                    view=scope.get("podium.view"), cause=scope.get("podium.cause") or cause)  # fmt: skip
         await self._audit(scope, method, route, out.status)
 
     async def _answer_error(
@@ -150,8 +150,7 @@ class RequestMiddleware:
                     await self._app(scope, body, out)
         finally:
             body.end()
-            if body.size:
-                self._meters.count_received(body.size)
+            self._meters.received_bytes += body.size
 
     def _client_address(self, scope: Message, headers: Mapping[bytes, bytes]) -> str:
         """The address of the client; behind a proxy, the last one that it reports."""

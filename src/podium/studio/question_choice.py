@@ -7,14 +7,14 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from podium.analysis.leaderboard import Leaderboard
+from podium.analysis.leaderboard import Tally, suggest_comparisons
 from podium.data.ids import Id
 from podium.studio.collected_votes import LiveBoard
 from podium.studio.vote_records import AskedQuestion, CollectedVote, VoteCollection
 from podium.studio.vote_store import VoteStore
 
 BUSY = 600.0  # seconds for which a shown question without a vote is not shown to another judge
-PROPOSED = 40  # pairs considered besides those that are taken
+PROPOSED, MOST_PROPOSED = 40, 400  # pairs considered: besides those that are taken, and in all
 
 Pair = frozenset[Id]
 
@@ -51,7 +51,7 @@ def choose_question(
         return store.add_question(collection.project, judge, first, second, answer)
     # a gold question that a judge has not answered must not be asked as an ordinary one
     taken |= {frozenset(g[:2]) for g in gold if collection.gold_every}
-    pair = choose_pair(items, votes, taken, [frozenset((a, b)) for a, b in busy if b is not None], live.board)
+    pair = choose_pair(items, votes, taken, [frozenset((a, b)) for a, b in busy if b is not None], live.tally)
     if pair is None:
         return None
     sides = random.sample(pair, 2)
@@ -63,25 +63,22 @@ def choose_pair(
     votes: Sequence[CollectedVote],
     taken: set[Pair],
     busy: Sequence[Pair],
-    board: Leaderboard | None,
+    tally: Tally | None,
 ) -> tuple[Id, Id] | None:
     """Two items to compare; None if all pairs are taken.
 
-    Once every item has votes, the pair with the largest expected gain (`Leaderboard.next`). Before that, and where
-    no pair is worth a vote, an item with the fewest votes against another one with few.
+    The pair that says most about the order (`suggest_comparisons`), from the first vote on; where all suggested pairs
+    are taken, an item with the fewest votes against another one with few.
     """
-    waiting = set(busy)
-    compared = set() if board is None else set(board.tally.items)
-    if board is not None and compared.issuperset(items) and not board.estimate.solution.component.any():
-        wanted = set(items)
-        proposals = board.next(PROPOSED + len(taken) + len(waiting))
-        pairs = [(p.first, p.second) for p in proposals if p.first in wanted and p.second in wanted]
-        free = [pair for pair in pairs if frozenset(pair) not in taken]
-        for pair in free:
-            if frozenset(pair) not in waiting:
-                return pair
-        if free:
-            return free[0]
+    waiting, wanted = set(busy), set(items)
+    known = items if tally is None else list(dict.fromkeys([*items, *tally.items]))
+    count = min(PROPOSED + len(taken) + len(waiting), MOST_PROPOSED, len(known) * (len(known) - 1) // 2)
+    suggested = suggest_comparisons(tally, count, items=known, seed=random.randrange(2**32))
+    pairs = [(row.first, row.second) for row in suggested if {row.first, row.second} <= wanted]
+    free = [pair for pair in pairs if frozenset(pair) not in taken]
+    for pair in free:
+        if frozenset(pair) not in waiting:
+            return pair
     counts: Counter[Id] = Counter(item for pair in waiting for item in pair)
     for vote in votes:
         counts.update((vote.first, vote.second) if vote.second is not None else ())

@@ -45,7 +45,7 @@ SESSION_SECONDS = 14 * 24 * 3600.0
 LOCAL, OPERATOR = User("local", "admin"), User("operator", "admin")  # without a token; with the server's own
 # what a role may do beyond looking; all other changes need an editor
 COMPUTATIONS = re.compile(r"/v1/(fuse|aggregate|evaluate|explain|leaderboard|annotators)|/logout")
-VOTING = re.compile(r"/p/[^/]+/(collect|vote|votes)(/.*)?|/v1/projects/[^/]+/votes(/.*)?")
+VOTING = re.compile(r"/p/[^/]+/collect/vote|/v1/projects/[^/]+/votes(/.*)?")
 ADMINISTRATION = re.compile(r"/v1/(tokens|audit)(/.*)?")
 
 
@@ -144,6 +144,7 @@ class Guard:
     def __init__(self, settings: ServerSettings, store: Store | None = None) -> None:
         self._settings, self._store = settings, store
         self._key = secrets.token_bytes(32) if store is None else load_signing_key(settings.folder)
+        self._is_open = settings.token_hash is None and not settings.has_tokens
         self._read_at = -1  # version of the database that the following were read from
         self._users: dict[str, User] = {}
         self._names: dict[str, User] = {}
@@ -194,9 +195,9 @@ class Guard:
 
     def _identify(self, headers: Mapping[bytes, bytes]) -> User | None:
         """The user of the token or session in the headers; on an open server, the local one."""
-        self._read_users()
-        if self._settings.token_hash is None and not self._settings.has_tokens:
+        if self._is_open:
             return LOCAL  # tokens that are added later count after a restart
+        self._read_users()
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if kind.lower() == "bearer":
             return self.find_user(token.strip())

@@ -38,9 +38,8 @@ class RequestMetrics:
         self.computing = Gauge(
             "podium_computations_running", "Computations in progress", registry=self._registry
         )
-        self._upload_bytes = Counter(
-            "podium_upload_bytes", "Bytes of bodies received", registry=self._registry
-        )
+        self.received_bytes = 0  # of all bodies
+        self.watch("podium_received_bytes", "Bytes of bodies received", lambda: self.received_bytes)
         self._canceled = Counter(
             "podium_computations_canceled", "Computations whose process was killed", registry=self._registry
         )
@@ -74,10 +73,6 @@ class RequestMetrics:
             meters = self._meters[key] = self._requests.labels(*map(str, key)), self._seconds.labels(route)
         meters[0].inc()
         meters[1].observe(seconds)
-
-    def count_received(self, size: int) -> None:
-        """Count the bytes of a body."""
-        self._upload_bytes.inc(size)
 
     def count_canceled(self) -> None:
         """Count a computation whose process was killed."""

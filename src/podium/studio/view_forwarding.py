@@ -19,9 +19,9 @@ from podium.studio.telemetry import log_failure
 from podium.studio.view_processes import TaskCanceled, ViewProcesses
 from podium.studio.view_queue import ViewTask
 
-VIEW = re.compile(r"/p/([^/]+)/([^/.]+)(?:\.(?:json|csv))?(?:/[^/]+\.svg)?")
+VIEW = re.compile(r"/p/([^/]+)/([^/.]+)(?:\.(?:json|csv))?(?:/[^/]+\.(?:svg|rows))?")
 VIEW_ROUTE = "/p/{project}/{view}"  # for logs and metrics
-DATA = (".json", ".csv", ".svg")  # what programs and pictures wait for; pages show progress instead
+DATA = (".json", ".csv", ".svg", ".rows")  # what programs and pictures wait for; pages show progress instead
 ASK = 5.0  # seconds between signs that a request still waits
 SENT = frozenset({b"cookie", b"accept", b"content-type", b"host"})  # headers that a process needs
 

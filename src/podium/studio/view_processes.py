@@ -50,6 +50,9 @@ class ViewProcesses:
             for number in range(settings.processes)
         ]
         meters.watch("podium_queue_tasks", "Computations that wait for a process", self.queue.count)
+        self._cached_bytes: dict[int | None, int] = {}  # by process
+        watched = "Bytes of cached data and results in the processes"
+        meters.watch("podium_cache_bytes", watched, lambda: sum(list(self._cached_bytes.values())))
         meters.watch("podium_processes", "Processes that compute", lambda: self._alive)
 
     def start(self) -> None:
@@ -112,7 +115,9 @@ class ViewProcesses:
                     self._end_process(process)
                     process, connection = self._start_process()
                 connection.send(task.request)
-                task.outcome.set_result(self._await_outcome(task, connection))
+                outcome = self._await_outcome(task, connection)
+                self._cached_bytes[process.pid] = outcome.cached_bytes
+                task.outcome.set_result(outcome)
             except (TaskCanceled, EOFError, OSError) as error:
                 cause = error if isinstance(error, TaskCanceled) else TaskCanceled(DIED)
                 self._meters.count_canceled()
@@ -156,5 +161,6 @@ class ViewProcesses:
         if process.pid is not None:
             process.kill()
             process.join()
+        self._cached_bytes.pop(process.pid, None)
         with self._lock:
             self._alive -= 1

@@ -35,6 +35,7 @@ class ViewOutcome:
     cookies: dict[str, str] = field(default_factory=dict)
     refusal: tuple[int, str, str, dict[str, str]] | None = None
     failure: str | None = None
+    cached_bytes: int = 0  # in the memory of the process
 
 
 def run_view_worker(connection: Connection, settings: ServerSettings) -> None:
@@ -63,7 +64,9 @@ async def _answer_requests(connection: Connection, app: Any) -> None:
         app.state.workspace.warm_up()
         while True:
             request = connection.recv()  # nothing else runs in this loop meanwhile
-            connection.send(await answer_request(app, request))
+            outcome = await answer_request(app, request)
+            outcome.cached_bytes = app.state.workspace.count_cached_bytes()
+            connection.send(outcome)
 
 
 async def answer_request(app: Any, request: dict[str, Any]) -> ViewOutcome:

@@ -19,6 +19,7 @@ from podium.studio.collected_votes import add_collected_votes, load_collected
 from podium.studio.database import DEMO
 from podium.studio.limits import TooLarge, check_pairs
 from podium.studio.loading import ProjectData, load_project
+from podium.studio.memory_estimates import estimate_bytes
 from podium.studio.settings import ServerSettings
 from podium.studio.store import Project, Store
 from podium.studio.vote_store import VoteStore
@@ -27,10 +28,11 @@ DATA, INPUTS, RESULTS, CHARTS = 6, 24, 16, 120  # cached projects, analyses, res
 
 
 class FutureCache:
-    """An LRU cache; concurrent requests for a value share one computation."""
+    """An LRU cache, bounded in values and bytes; concurrent requests for a value share one computation."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, most_bytes: int = 128 << 20) -> None:
+        self._most, self.most_bytes = most, most_bytes
+        self._sizes: dict[Hashable, int] = {}  # bytes of the values that are known
         self._values: OrderedDict[Hashable, Future[Any]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -45,7 +47,7 @@ class FutureCache:
             future: Future[Any] = Future()
             self._values[key] = future
             while len(self._values) > self._most:
-                self._values.popitem(last=False)
+                self._sizes.pop(self._values.popitem(last=False)[0], None)
         if pool is None:
             self._compute_value(key, future, make)
         else:
@@ -56,12 +58,30 @@ class FutureCache:
         try:
             with capture_warnings():  # warnings must not reach the log
                 value = make()
+            size = estimate_bytes(value)
+            with self._lock:
+                if self._values.get(key) is future:
+                    self._sizes[key] = size
+                    self._drop_oldest(key)
             future.set_result(value)
         except BaseException as error:
             with self._lock:
                 if self._values.get(key) is future:
                     del self._values[key]
             future.set_exception(error)
+
+    def _drop_oldest(self, newest: Hashable) -> None:
+        """Drop the values that were used longest ago until the bytes fit; the newest one stays in any case."""
+        for key in list(self._values):
+            if sum(self._sizes.values()) <= self.most_bytes:
+                return
+            if key != newest and key in self._sizes:
+                del self._values[key], self._sizes[key]
+
+    def count_bytes(self) -> int:
+        """The bytes of all values that are known."""
+        with self._lock:
+            return sum(self._sizes.values())
 
 
 @dataclass
@@ -83,6 +103,14 @@ class Workspace:
 
     def __post_init__(self) -> None:
         self.votes = VoteStore(self.store.folder)
+        most = self.settings.limits.cache_bytes
+        self._data.most_bytes = most // 2
+        for cache in (self._inputs, self._results, self._charts):
+            cache.most_bytes = most // 6
+
+    def count_cached_bytes(self) -> int:
+        """The bytes of all cached values."""
+        return sum(c.count_bytes() for c in (self._data, self._inputs, self._results, self._charts))
 
     def warm_up(self) -> None:
         """Preload what the first page needs."""
@@ -197,7 +225,7 @@ class Workspace:
 
 
 def _read_stamps(project: Project) -> tuple[Any, ...]:
-    """A key that changes when a file of the project changes, or how it is read."""
+    """A key that changes when a file of the project changes, or the way in which it is read."""
     options = json.dumps(project.options, sort_keys=True)
     return (project.id, options, *((f.digest, _read_file_stamp(f.path)) for f in project.files))
 

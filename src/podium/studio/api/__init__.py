@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,7 @@ def install_service(app: FastAPI) -> None:
     """Add the API, its documentation and its error handlers to an application."""
     app.state.pool = ComputationPool(app.state.settings.limits, app.state.meters)
     app.openapi = lambda: openapi_schema.build_openapi(app)  # type: ignore[method-assign]
-    routers = (router, project_routes.router, job_routes.router, token_routes.router, vote_routes.router)
-    for routes in routers:
+    for routes in (router, project_routes.router, job_routes.router, token_routes.router, vote_routes.router):
         app.include_router(routes)
     app.include_router(docs_page.router)
     app.add_exception_handler(MemoryError, _answer_memory_error)
@@ -97,4 +97,9 @@ async def _answer_http_error(request: Request, error: Any) -> Response:
         kind = KINDS.get(error.status_code, "Refused")
         answer = build_problem_response(error.status_code, kind, problem, "see /docs")
     answer.headers.update(error.headers or {})
+    if error.status_code == 405:  # the framework names the methods of the first route with this path alone
+        for pattern, calls in request.app.openapi()["paths"].items():
+            if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), request.url.path):
+                answer.headers["allow"] = ", ".join(sorted(verb.upper() for verb in calls))
+                break
     return answer

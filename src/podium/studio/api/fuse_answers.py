@@ -9,9 +9,11 @@ from typing import Annotated, Any, ClassVar, cast
 
 import msgspec
 
+from podium.core import registry
+from podium.core.errors import InputError
 from podium.core.settings import Duplicates
 from podium.data.fingerprints import fingerprint_ranked_lists
-from podium.methods.base import Aggregator
+from podium.methods.base import Aggregator, make
 from podium.methods.fuse import (
     build_preferences,
     fuse_positions,
@@ -45,6 +47,7 @@ class PlainFuseRequest(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     weights: dict[str, float] | list[float] | None = None
     parameters: ClassVar[dict[str, Any]] = {}
     duplicates: ClassVar[Duplicates] = "error"
+    ratings: ClassVar[None] = None
 
 
 _decode_plain = msgspec.json.Decoder(PlainFuseRequest).decode
@@ -65,7 +68,11 @@ def parse_fuse_request(body: bytes) -> request_models.FuseRequest | PlainFuseReq
                 for name in {name for part in named for name in part}
             ):
                 return given
-    return parse_request(request_models.FuseRequest, body)
+    request = parse_request(request_models.FuseRequest, body)
+    if (request.lists is None) == (request.ratings is None):
+        got = "neither" if request.lists is None else "both of them"
+        raise InputError(f"the request has {got}", remedy="give exactly one of lists, ratings")
+    return request
 
 
 def is_quick(given: request_models.FuseRequest | PlainFuseRequest) -> bool:
@@ -80,17 +87,28 @@ def is_quick(given: request_models.FuseRequest | PlainFuseRequest) -> bool:
 
 
 def _list_answers(given: request_models.FuseRequest | PlainFuseRequest) -> list[Any]:
-    return list(given.lists.values()) if isinstance(given.lists, dict) else given.lists
+    lists: Any = given.lists if given.ratings is None else given.ratings
+    return list(lists.values()) if isinstance(lists, dict) else lists
 
 
 def answer_fuse(given: request_models.FuseRequest | PlainFuseRequest, state: Any) -> dict[str, Any]:
     """The response without its duration and warnings."""
-    limits, lists = state.settings.limits, cast("Any", given.lists)
+    limits, lists = (
+        state.settings.limits,
+        cast("Any", given.lists if given.ratings is None else given.ratings),
+    )
     answers = _list_answers(given)
     check_size(limits, len(answers), sum(map(len, answers)))
     check_ids(limits, chain(lists if isinstance(lists, dict) else (), *answers))
     weights = cast("Any", given.weights)
-    method = make_for_lists(lists, given.method, weights, check_parameters(given.parameters))
+    is_shared = not given.parameters
+    if is_shared and weights is not None and isinstance(lists, dict) == isinstance(weights, dict):
+        names = tuple(weights) if isinstance(weights, dict) else None
+        shares = tuple(weights.values()) if isinstance(weights, dict) else tuple(weights)
+        method = _make_weighted(given.method, names, shares, registry.aggregators.changes)
+    else:
+        method = make_for_lists(lists, given.method, weights, check_parameters(given.parameters))
+        is_shared = is_shared and weights is None
     fused = fuse_positions(lists, method) if given.duplicates == "error" else None
     if fused is not None and fused._ids and all(answers) and len(answers) <= limits.experts:
         named: Any = sort_by_expert(lists) if isinstance(lists, dict) else None
@@ -103,7 +121,7 @@ def answer_fuse(given: request_models.FuseRequest | PlainFuseRequest, state: Any
         check_work(limits, preferences, method)
         fingerprint = preferences.fingerprint
         fused = fuse_preferences(preferences, method) if fused is None else fused
-    top, is_shared = given.top, not given.parameters and weights is None
+    top = given.top
     return {
         "items": fused.ranking[:top],
         "scores": fused.scores[:top],
@@ -118,5 +136,16 @@ def method_document(method: Aggregator) -> dict[str, Any]:
     return {"name": method.name, "spec": repr(method), "parameters": method.get_parameters()}
 
 
-# the documents of methods without parameters and weights, which all requests for them share
-_describe_shared = functools.lru_cache(maxsize=64)(method_document)
+@functools.lru_cache(maxsize=256)
+def _make_weighted(
+    spec: str,
+    names: tuple[str, ...] | None,
+    shares: tuple[float, ...],
+    changes: int,  # noqa: ARG001 - a new definition makes the old method stale
+) -> Aggregator:
+    """A method with weights, which clients send again and again; making it takes as long as fusing three lists."""
+    return make(spec, weights=list(shares) if names is None else dict(zip(names, shares, strict=True)))
+
+
+# the documents of methods that requests share
+_describe_shared = functools.lru_cache(maxsize=256)(method_document)

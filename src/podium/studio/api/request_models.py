@@ -37,13 +37,16 @@ def _show_example(**fields: Any) -> ConfigDict:
 
 
 class FuseRequest(StrictModel):
-    """Lists for one query: ids best first, or mappings of ids to scores; optionally named."""
+    """Lists for one query, of ids best first, or ratings, of ids with scores; optionally named."""
 
     model_config = _show_example(lists=[["a", "b", "c"], ["c", "a"]], method="rrf(k=20)")
-    lists: Many[Many[Id]] | Many[dict[str, Number]] | dict[str, Many[Id]] | dict[str, dict[str, Number]] = (
-        Field(
-            description="lists of ids, best first, or objects of ids and scores; an object of them if they are named"
-        )
+    # two fields, because generated clients cannot tell lists of ids from mappings in one union and drop the scores
+    lists: Many[Many[Id]] | dict[str, Many[Id]] | None = Field(
+        None, description="lists of ids, best first; an object of them if they are named"
+    )
+    ratings: Many[dict[str, Number]] | dict[str, dict[str, Number]] | None = Field(
+        None,
+        description="in place of `lists`: objects of ids and scores; an object of them if they are named",
     )
     method: Spec = Field("rrf", description="a name, or a name with parameters such as rrf(k=20)")
     parameters: dict[str, Value] = Field(default_factory=dict, description="parameters of the method")

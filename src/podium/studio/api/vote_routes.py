@@ -14,7 +14,9 @@ from starlette.responses import Response
 from podium.core.errors import ParameterError
 from podium.studio.api.openapi_schema import describe_route
 from podium.studio.api.request_parsing import parse_request
+from podium.studio.api.route_helpers import IDEMPOTENCY, PROJECT, answer_once, current_user, name_parameter
 from podium.studio.api.service_routes import PlainRoute, build_json_response, read_body
+from podium.studio.security import RequestRefused
 from podium.studio.vote_records import check_judge_name
 from podium.studio.voting_service import find_voting_service
 
@@ -129,33 +131,26 @@ class VoteListAnswer(BaseModel):
     next: int | None
 
 
-def _read_judge(request: Request) -> str:
-    judge = request.query_params.get("judge", "")
+def check_speaker(request: Request, judge: str) -> str:
+    """The name of the judge of a request; a user who is only a judge speaks under the own name."""
     if not judge.strip():
         raise ParameterError("no judge is named; add ?judge=NAME")
-    return check_judge_name(judge)
+    name, user = check_judge_name(judge), current_user(request)
+    if user.role == "judge" and user.name != name:
+        raise RequestRefused(403, f"{user.name} cannot vote as {name}", f"give {user.name} as the judge")
+    return name
 
 
-JUDGE = {
-    "name": "judge",
-    "in": "query",
-    "required": True,
-    "schema": {"type": "string", "minLength": 1, "maxLength": 100},
-}
-AFTER = {
-    "name": "after",
-    "in": "query",
-    "schema": {"type": "integer", "minimum": 0, "maximum": 10**12, "default": 0},
-}
-PROJECT = {"name": "project", "in": "path", "required": True, "schema": {"type": "string"}}
+JUDGE = name_parameter("judge", "query", minLength=1, maxLength=100) | {"required": True}
+AFTER = name_parameter("after", "query", type="integer", minimum=0, maximum=10**12, default=0)
 
 
 def _describe(
     request: type[BaseModel] | None, answer: type[BaseModel], summary: str, *parameters: dict[str, Any]
 ) -> dict[str, Any]:
-    about = describe_route(request, answer, summary, 404, 422)
-    extra = about["openapi_extra"] | {"parameters": [PROJECT, *parameters], "tags": ["votes"]}
-    return about | {"openapi_extra": extra}
+    return describe_route(
+        request, answer, summary, 404, 422, 507, tag="votes", parameters=[PROJECT, *parameters]
+    )
 
 
 @router.get(
@@ -164,7 +159,10 @@ def _describe(
 )
 async def find_next_pair(request: Request) -> Response:
     """The comparison that tells most about the order; the same one until it is answered."""
-    service, judge = find_voting_service(request.app.state), _read_judge(request)
+    service, judge = (
+        find_voting_service(request.app.state),
+        check_speaker(request, request.query_params.get("judge", "")),
+    )
     project = request.path_params["project"]
     return build_json_response(await run_in_threadpool(service.find_next_question, project, judge))
 
@@ -189,7 +187,10 @@ async def list_votes(request: Request) -> Response:
     return build_json_response(await run_in_threadpool(build))
 
 
-@router.post("/v1/projects/{project}/votes", **_describe(VotesRequest, VotesAnswer, "Store votes of a judge"))
+@router.post(
+    "/v1/projects/{project}/votes",
+    **_describe(VotesRequest, VotesAnswer, "Store votes of a judge", IDEMPOTENCY),
+)
 async def post_votes(request: Request) -> Response:
     """Store votes. A vote whose key was stored before is not stored again, so a request can be repeated."""
     begin, body = time.perf_counter(), await read_body(request)
@@ -197,7 +198,7 @@ async def post_votes(request: Request) -> Response:
 
     def store_votes() -> dict[str, Any]:
         given = parse_request(VotesRequest, body)
-        judge = check_judge_name(given.judge)
+        judge = check_speaker(request, given.judge)
         stored = 0
         for number, vote in enumerate(given.votes, 1):
             if vote.first is None and vote.key is None:
@@ -211,14 +212,18 @@ async def post_votes(request: Request) -> Response:
             stored += service.store.add_vote(
                 project, judge, vote.first, vote.second, vote.answer, key=key, seconds=vote.seconds
             )
-        return {"stored": stored, "known": len(given.votes) - stored}
+        return {
+            "stored": stored,
+            "known": len(given.votes) - stored,
+            "milliseconds": (time.perf_counter() - begin) * 1000,
+        }
 
-    document = await run_in_threadpool(store_votes)
-    return build_json_response(document | {"milliseconds": (time.perf_counter() - begin) * 1000})
+    return await answer_once(request, body, store_votes, 200)
 
 
 @router.post(
-    "/v1/projects/{project}/votes/undo", **_describe(UndoRequest, UndoAnswer, "Undo the last vote of a judge")
+    "/v1/projects/{project}/votes/undo",
+    **_describe(UndoRequest, UndoAnswer, "Undo the last vote of a judge", IDEMPOTENCY),
 )
 async def undo_vote(request: Request) -> Response:
     """Undo the newest vote of a judge; its question is asked again."""
@@ -226,8 +231,8 @@ async def undo_vote(request: Request) -> Response:
     service, project = find_voting_service(request.app.state), request.path_params["project"]
 
     def undo() -> dict[str, Any]:
-        judge = check_judge_name(parse_request(UndoRequest, body).judge)
+        judge = check_speaker(request, parse_request(UndoRequest, body).judge)
         service.store.collection(project)
         return service.undo_last_vote(project, judge)
 
-    return build_json_response(await run_in_threadpool(undo))
+    return await answer_once(request, body, undo, 200)

@@ -255,7 +255,9 @@ async def start_collection(request: Request, project: str) -> Response:
     def start() -> None:
         data: ProjectData = service.work.data(service.work.store.project(project)).result()
         query, items = choose_items(data, fields.get("query", ""))
-        texts = {i.item: i for i in match_items(_read_items(fields, files), data.preferences.index.items)}
+        given = [CollectionItem(item, t.title, t.text, t.url) for item, t in data.texts.items()]
+        known = match_items([*given, *_read_items(fields, files)], data.preferences.index.items)
+        texts = {item.item: item for item in known}
         if files and not texts:
             raise InputError(
                 "no text belongs to an item of this project",
@@ -289,7 +291,7 @@ def _act_on_collection(service: VotingService, project: str, action: str, fields
     if action == "invite":
         store.add_invite(project, fields.get("judge", ""), cast("InviteRole", fields.get("role", "judge")))
     elif action == "vote":
-        return f"/vote/{store.sign_invite(store.add_invite(project, fields.get('judge') or 'me'))}"
+        return f"/vote/{store.sign_invite(store.add_invite(project, fields['voter']))}"
     elif action == "revoke":
         store.revoke_invite(project, fields.get("invite", ""))
     elif action in ("close", "open"):
@@ -317,6 +319,8 @@ def _act_on_collection(service: VotingService, project: str, action: str, fields
 async def change_collection(request: Request, project: str, action: str) -> Response:
     """Invite and revoke, vote oneself, close and reopen, gold questions."""
     fields, _ = await _read_form(request)
-    service = find_voting_service(request.app.state)
+    service, user = find_voting_service(request.app.state), request.scope["podium.user"]
+    # without users there is one person, who may vote under any name; a user votes under the own name
+    fields["voter"] = (fields.get("judge") or "me") if user.name == "local" else user.name
     target = await run_in_threadpool(_act_on_collection, service, project, action, fields)
     return RedirectResponse(target, 303) if target else _show_collect_page(project)

@@ -26,7 +26,7 @@ RATING_EXPORTS = {
 }
 
 
-@register_view("collect", "Votes", 85, goal="Collect")
+@register_view("collect", "Votes", 85, goal="Collect", quick=True)
 def build_collect_view(c: ViewContext) -> View:
     """The state of a collection, or the form that starts one."""
     store, project = c.work.votes, c.project.id

@@ -26,6 +26,7 @@ ROLE_COLUMNS = {
 }
 FILES = 12  # files with a preview; further ones are named
 CHECKED = 3_000_000  # cells up to which duplicates and missing values are counted
+WHOLE = 20_000_000  # bytes up to which a file is read whole for its preview
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class FilePreview:
     counts: dict[str, int]
 
 
-@register_view("data", "Data", 5, goal="Data", needs_data=False)
+@register_view("data", "Files and columns", 5, goal="Data", needs_data=False)
 def build_data_view(c: ViewContext) -> View:
     """The files, the roles of their columns, the choices with counts, the problems with their remedies."""
     if c.project.kind == "demo":
@@ -107,7 +108,7 @@ def _preview_file(number: int, name: str, content: bytes, plan: FilePlan) -> Fil
             detected = detect_format(source, {})
         except PodiumError:
             detected = "table" if plan.roles else ""
-    whole = content.startswith(b"PAR1") or len(content) < 2_000_000
+    whole = content.startswith(b"PAR1") or len(content) < WHOLE
     head = source if whole else Source(name, source.head(), source.encoding)
     table = load_table(head, plan.delimiter, plan.header)
     if table is None:

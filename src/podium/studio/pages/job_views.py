@@ -71,7 +71,9 @@ def _format_experiment(job: Job) -> tuple[str, tuple[str, ...]] | None:
         return None
     took = _format_seconds((job.ended or job.made) - _find_start(job))
     if job.kind == "tune":
-        base = next((r for r in document.get("rows", ()) if r["name"] == document.get("baseline")), {})
+        base: dict[str, Any] = next(
+            (r for r in document.get("rows", ()) if r["name"] == document.get("baseline")), {}
+        )
         value = document.get("tuned") if document.get("held_out") else None
         config, metric = document.get("config", ""), document.get("metric", "")
         gain, low, high = (base.get(k) for k in ("difference", "low", "high"))

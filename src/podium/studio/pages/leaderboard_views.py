@@ -72,7 +72,7 @@ def build_leaderboard_view(c: ViewContext) -> View:
         for p in proposals
     )
     names = ("first", "second", "information (nats)", "chance of first", "votes so far")
-    next_ = ReportTable(Grid(names, lines, 2, "What to compare next"), 100)
+    next_ = ReportTable(Grid(names, lines, 2, "Pairs with the largest expected gain"), 100)
     more = {
         "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count, "size": len(board.rows),
         "checks": [(WORDS[k.verdict], k.name, k.text) for k in board.checks],

@@ -67,6 +67,8 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
         "title": {"color": "#151a21" if theme == "light" else "#e8edf3", "anchor": "start", "fontSize": 13},
         "view": {"stroke": None},
     }
+    if width <= PHONE:
+        colors["legend"] |= {"orient": "bottom", "columns": 2}
     if theme == "dark":
         colors["range"] = {"category": DARK}
         colors["text"] = {"color": "#e8edf3"}
@@ -86,7 +88,8 @@ def _fit_width(chart: Any, width: int) -> Any:
         return chart
     if isinstance(getattr(chart, "width", None), int | float) and chart.width >= NARROW:
         # the labels of the axis and the legend lie beside the plot
-        chart.width = max(width - BESIDE, NARROW)
+        beside = BESIDE if width > PHONE else BESIDE // 2
+        chart.width = max(width - beside, NARROW)
     return chart
 
 

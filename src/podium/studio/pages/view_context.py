@@ -16,7 +16,7 @@ from podium.data.ids import Id, Ids
 from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block
 from podium.reporting.inputs import ReportInputs
-from podium.studio.answer_card import AnswerCard, build_answer_card
+from podium.studio.answer_card import AnswerCard, AnswerFile, build_answer_card
 from podium.studio.loading import ProjectData
 from podium.studio.store import Project
 from podium.studio.workspace import Workspace
@@ -116,21 +116,20 @@ class ViewContext:
 
     def find_answer(self) -> AnswerCard:
         """The answer of the project; raises `StillComputing` on a page that should not wait."""
-        inputs, jobs = self.collect_inputs(), self.work.store.jobs(self.project.id)
-        done = tuple(job.id for job in jobs if job.state == "done")
-        key = (self.data.fingerprint, "answer", self.project.id, done)
-        answer: AnswerCard = self.wait(self.work.result(key, lambda: build_answer_card(inputs, jobs)))
+        jobs = self.work.store.jobs(self.project.id)
+        kept = AnswerFile(self.work.store.folder, self.data.fingerprint, jobs)
+        answer = kept.read()
+        if answer is None:
+            inputs = self.collect_inputs()
+            key = (kept.path.name, "answer")
+            answer = self.wait(self.work.result(key, lambda: build_answer_card(inputs, jobs)))
+            kept.write(answer)
         return answer
 
     def peek_answer(self) -> AnswerCard | None:
-        """The answer, if its inputs are computed already; nothing is awaited."""
-        coming = self.work.collect_inputs(self.data)
-        if not coming.done() or coming.exception() is not None:
-            return None
-        try:
-            return self.find_answer()
-        except (StillComputing, PodiumError):
-            return None
+        """The answer, if a page has computed it already; nothing is awaited."""
+        jobs = self.work.store.jobs(self.project.id)
+        return AnswerFile(self.work.store.folder, self.data.fingerprint, jobs).read()
 
     def wait(self, coming: Future[Any]) -> Any:
         """The result of a computation; raises `StillComputing` if it exceeds the patience of this request."""
@@ -151,10 +150,10 @@ class ProjectView:
     within: str = ""  # the listed view from which this one is reached
     applies: Callable[[ProjectData], bool] = lambda _: True  # to which data; it is listed only for them
     page: bool = True  # False: plain values only
-    quick: bool = False  # computed by the server itself, in a few milliseconds, not by a process of its own
     goal: str = "Results"  # one of `GOALS`
     first_for: str = ""  # the kind of data (see `ProjectData.kinds`) that opens with this view
     needs_data: bool = True  # False: shown even where the files of the project cannot be read
+    quick: bool = False  # computed by the server itself, in a few milliseconds, not by a process of its own
 
     def __post_init__(self) -> None:
         if self.goal not in GOALS:

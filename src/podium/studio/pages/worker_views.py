@@ -9,11 +9,11 @@ from typing import Any
 from podium.analysis.annotators import Annotator, Disagreement, find_disagreements
 from podium.analysis.annotators.annotator_verdicts import MALICIOUS, RANDOM
 from podium.core.errors import ParameterError
-from podium.core.tables import format_decimal
+from podium.core.tables import Grid, format_decimal
 from podium.data.ids import Id
 from podium.methods.base import make
 from podium.metrics.agreement import kendall_tau
-from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.reporting.blocks import Block, ReportTable
 from podium.reporting.sections import build_section
 from podium.studio.collected_votes import add_collected_votes
 from podium.studio.limits import check_pairs
@@ -31,9 +31,8 @@ FIGURES = {
 
 def find_item_texts(c: ViewContext) -> dict[Id, CollectionItem]:
     """What is known about the items of a project, by item."""
-    texts = {
-        item: CollectionItem(item, about.title, about.text, about.url)
-        for item, about in getattr(c.data, "texts", {}).items()
+    texts: dict[Id, CollectionItem] = {
+        item: CollectionItem(item, about.title, about.text, about.url) for item, about in c.data.texts.items()
     }
     return texts | c.work.votes.item_texts(c.project.id)
 
@@ -74,7 +73,10 @@ def build_annotators_view(c: ViewContext) -> View:
     links = {str(row.annotator): _link_worker(c, row.annotator) for row in rows_of_crowd}
     blocks: list[Block] = list(build_section(inputs, "annotators").blocks)
     # every annotator is listed, not only those that a report names
-    blocks = [replace(b, most=None) if isinstance(b, ReportTable) else b for b in blocks]
+    blocks = [
+        ReportTable(replace(b.grid, title="All annotators")) if isinstance(b, ReportTable) else b
+        for b in blocks
+    ]
     return View("Annotators", document, head, rows, blocks, "annotators.html", more, links)
 
 
@@ -150,10 +152,19 @@ def build_worker_view(c: ViewContext) -> View:
         "disagreements": [vars(case) for case in cases],
     }
     blocks: list[Block] = []
-    if crowd is not None and row is not None and len(crowd.rows) > 1:
-        caption = "Quality of this annotator beside that of the others."
-        near = replace(crowd, rows=tuple(crowd.rows[max(0, at - 5) : at + 6]))
-        blocks = [Figure("beside", near.chart(), caption)]
+    if cases and not any(case["item"]["body"] for case in more["cases"]):
+        # without texts, a table says the same in less space
+        lines = tuple(
+            (
+                case["query"],
+                case["item"]["title"],
+                case["other"]["title"] if case["other"] else "",
+                case["words"],
+            )
+            for case in more["cases"]
+        )
+        blocks = [ReportTable(Grid(("query", "first", "second", "this annotator"), lines, 4))]
+        more["cases"] = []
     return View(f"Annotator {who}", document, HEAD, rows, blocks, "worker.html", more)
 
 

@@ -44,7 +44,7 @@ async function measureWeights() {
   try {
     const effect = await (await fetch(`${explainForm.dataset.effect}?${state}`)).json();
     if (number !== newestEffect) return;
-    if (effect.error) { words.textContent = effect.error.message; return; }
+    if (effect.status) { words.textContent = effect.detail; return; }
     words.textContent = effect.text;
     if (effect.now !== null) document.getElementById("effect-now").textContent = effect.now.toFixed(4);
     showPairRanking(effect.ranking);

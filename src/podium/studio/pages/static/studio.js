@@ -2,6 +2,9 @@
 "use strict";
 document.documentElement.classList.add("scripted");
 
+// a page that waits for a computation loads again
+if (document.body.dataset.refresh) setTimeout(() => location.reload(), 1000 * document.body.dataset.refresh);
+
 const statusLine = document.getElementById("status");
 
 function addCell(row, text, name) {
