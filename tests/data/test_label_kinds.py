@@ -9,7 +9,7 @@ import pytest
 
 import podium
 from podium import Dataset, Labels, Preferences
-from podium.core.errors import InputError
+from podium.core.errors import InputError, PodiumWarning
 from podium.evaluate import cross_validate, evaluate
 from podium.storage.digests import digest_dataset
 
@@ -32,6 +32,14 @@ def test_rankings_hold_an_order() -> None:
     for copy in (pickle.loads(pickle.dumps(labels)), labels.select(["q", 7])):
         assert copy == labels
         assert copy.kind == "rankings"
+
+
+def test_files_hold_grades(tmp_path) -> None:
+    with pytest.warns(PodiumWarning, match="rankings are written as grades"):
+        podium.write(Labels.from_rankings({"q": ["a", "b"]}), tmp_path / "x.qrels", "qrels")
+    assert podium.read(tmp_path / "x.qrels").labels == Labels.from_dict({"q": {"a": 1, "b": 0}})
+    with pytest.raises(InputError, match="the labels are pairs, which have no grades"):
+        podium.write(Labels.from_pairs(CYCLE), tmp_path / "y.qrels", "qrels")
 
 
 def test_agreement_with_rankings_is_that_of_scipy() -> None:

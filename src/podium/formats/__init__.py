@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from podium.core.errors import ParameterError
+from podium.core.errors import ParameterError, PodiumWarning
 from podium.core.registry import formats
 from podium.data.consensus import Consensus
 from podium.data.dataset import Dataset
@@ -122,6 +123,8 @@ def write(
 ) -> None:
     """Write to a file (or `-`) atomically; the format follows from the suffix unless given."""
     content = to_content(thing, tag=options.pop("tag", "podium"))
+    if content.labels is not None and content.labels.kind == "rankings":
+        warnings.warn("rankings are written as grades, and read again as such", PodiumWarning, stacklevel=2)
     writer: Format = formats.get(format or resolve_by_suffix(os.fspath(path), content))()
     options = writer.check_options("write", options)
     write_atomically(writer.write(content, **options), path, overwrite=overwrite)
