@@ -17,12 +17,26 @@ from podium.core.settings import LeaderboardSettings
 if TYPE_CHECKING:
     from podium.analysis.leaderboard import ContextualLeaderboard
 
-__all__ = ["show_contextual_board", "split_names"]
+__all__ = ["refuse_beside_covariates", "show_contextual_board", "split_names"]
 
 
 def split_names(given: str | None) -> tuple[str, ...]:
     """Names between commas."""
     return tuple(name for part in (given or "").split(",") if (name := part.strip()))
+
+
+def refuse_beside_covariates(*, anytime: bool, load: str | None, save: str | None) -> None:
+    """Refuse options that have no meaning beside --control and --slice, with the reason."""
+    if load or save:
+        raise click.UsageError(
+            f"--{'save' if save else 'load'} does not work with --control and --slice: a saved board holds counts "
+            "per pair, not the single votes with their attributes; give all files of votes instead"
+        )
+    if anytime:
+        raise click.UsageError(
+            "--anytime does not work with --control and --slice: its claims rest on direct votes between two items "
+            "with one win rate, which covariates and slices change; use --anytime on the votes of one slice"
+        )
 
 
 def show_contextual_board(

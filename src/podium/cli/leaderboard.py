@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli._contextual_board import show_contextual_board, split_names
+from podium.cli._contextual_board import refuse_beside_covariates, show_contextual_board, split_names
 from podium.cli._options import add_option, add_options
 from podium.cli._suggestions import PROPOSAL_COLUMNS, format_proposals, show_suggestions
 from podium.cli._vote_trust import check_trust_options, read_vote_times, show_robust_board, show_vote_trust
@@ -154,72 +154,47 @@ def verb(
     output.check(files=[save])
     given = {name: value for name, value in settings.items() if value is not None}
     given |= {} if output.top is None else {"top": output.top}
-    if anchor is not None:
-        item, equals, number = anchor.rpartition("=")
-        try:
-            given |= {"anchor": float(number)} | ({"reference": item} if equals else {})
-        except ValueError:
-            raise ParameterError(f"the anchor is {anchor!r}; give a number, or ITEM=NUMBER") from None
-
+    given |= {} if anchor is None else _parse_anchor(anchor)
+    plan = {"--cost": cost, "--items": items, "-o": output.path}
     if ask is not None or budget is not None:
-        refused = {"control": control, "pair-floor": pair_floor, "next": next_, "by": by, "anytime": anytime}
-        refused |= {"save": save, "plot": output.plot}
-        if slice_ is not None:
-            refused["load"] = load  # a saved board has no slices
+        refused = {"control": control, "pair-floor": pair_floor, "next": next_, "by": by, "anytime": anytime,
+                   "trust": trust, "robust": robust, "save": save, "plot": output.plot}  # fmt: skip
         _refuse_beside("--ask and --budget", **refused)
-        if not (source.files or load or items):
-            raise click.UsageError("--ask and --budget need votes, or --items FILE with the items to compare")
-        tally = None
-        if slice_ is None and (source.files or load or items is None):
-            tally = _read_tally(source, load, without)[0]
-        show_suggestions(
-            source, tally, ask=ask, budget=budget, cost=cost, items=items, slice_=slice_, without=without,
-            seed=given.get("seed", 0), output=output,
-        )  # fmt: skip
+        plan = {"ask": ask, "budget": budget, "cost": cost, "items": items, "slice_": slice_}
+        _plan_comparisons(source, load, without, given.get("seed", 0), output, plan)
         return
     for name, value in {"--cost": cost, "--items": items, "-o": output.path}.items():
         if value is not None:
             raise click.UsageError(f"{name} is for planned comparisons; give --ask N or --budget COST too")
     if control is not None or slice_ is not None:
-        if load or save:
-            raise click.UsageError(
-                f"--{'save' if save else 'load'} does not work with --control and --slice: a saved board holds counts "
-                "per pair, not the single votes with their attributes; give all files of votes instead"
-            )
+        refuse_beside_covariates(anytime=anytime, load=load, save=save)
         _refuse_beside("--control and --slice", trust=trust, robust=robust)
-        if anytime:
-            raise click.UsageError(
-                "--anytime does not work with --control and --slice: its claims rest on direct votes between two items "
-                "with one win rate, which covariates and slices change; use --anytime on the votes of one slice"
-            )
-        show_contextual_board(
-            source, split_names(control), slice_, pair_floor, given, output,
-            without=without, next_=next_, by=by,
-        )  # fmt: skip
+        names, rest = split_names(control), {"without": without, "next_": next_, "by": by}
+        show_contextual_board(source, names, slice_, pair_floor, given, output, **rest)
         return
+    beside = {"by": by, "pair-floor": pair_floor, "next": next_}
     if anytime:
-        _refuse_beside("--anytime", **{"by": by, "pair-floor": pair_floor, "next": next_})
-    refused = {"by": by, "pair-floor": pair_floor, "next": next_, "anytime": anytime}
-    check_trust_options(trust, robust, time, bool(load or without), refused)
-    alone = (
-        anytime
-        or trust
-        or robust
-        or load
-        or save
-        or output.plot
-        or pair_floor is not None
-        or "reference" in given
+        _refuse_beside("--anytime", **beside)
+    check_trust_options(trust, robust, time, bool(load or without), beside | {"anytime": anytime})
+    single = {
+        "--plot": output.plot,
+        "--load": load,
+        "--save": save,
+        "--anchor ITEM=NUMBER": given.get("reference"),
+    }
+    # options of a board of all votes together leave the queries together
+    pooled = (
+        anytime or trust or robust or pair_floor is not None or any(v is not None for v in single.values())
     )
-    if by is None and not alone and _has_separate_items(source.preferences):
+    if by is None and not pooled and _has_separate_items(source.preferences):
         echo_note("no item appears in two queries, so every query has its own leaderboard (--by query)")
         by = "query"
     if by is not None:
         single = {"--plot": output.plot, "--load": load, "--save": save}
-        for name, value in (single | {"--anchor ITEM=NUMBER": given.get("reference")}).items():
-            if value is not None:
-                what = f"{name} applies to a single leaderboard"
-                raise click.UsageError(f"{what}; leave it out, or leave out --by")
+        single |= {"--anchor ITEM=NUMBER": given.get("reference")}
+        for name in (name for name, value in single.items() if value is not None):
+            what = f"{name} applies to a single leaderboard"
+            raise click.UsageError(f"{what}; leave it out, or leave out --by")
         _show_boards_by_query(source.preferences, without, given, next_, output)
         return
     if pair_floor is not None:  # saved counts must stay counts, to which votes can be added
@@ -240,6 +215,29 @@ def verb(
         _print_anytime_board(board, output.top, output.json)
     else:
         _print_board(board, output.top, next_, output.json)
+
+
+def _parse_anchor(anchor: str) -> dict[str, Any]:
+    """The settings of NUMBER or ITEM=NUMBER."""
+    item, equals, number = anchor.rpartition("=")
+    try:
+        return {"anchor": float(number)} | ({"reference": item} if equals else {})
+    except ValueError:
+        raise ParameterError(f"the anchor is {anchor!r}; give a number, or ITEM=NUMBER") from None
+
+
+def _plan_comparisons(
+    source: Input, load: str | None, without: tuple[str, ...], seed: int, output: Output, plan: dict[str, Any]
+) -> None:
+    """Plan the next comparisons instead of a board."""
+    if not (source.files or load or plan["items"]):
+        raise click.UsageError("--ask and --budget need votes, or --items FILE with the items to compare")
+    tally = None
+    if plan["slice_"] is not None:
+        _refuse_beside("--ask and --slice", load=load)  # a saved board has no slices
+    elif source.files or load or plan["items"] is None:
+        tally = _read_tally(source, load, without)[0]
+    show_suggestions(source, tally, without=without, seed=seed, output=output, **plan)
 
 
 def _refuse_beside(options: str, **given: Any) -> None:
