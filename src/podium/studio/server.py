@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import gc
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import uvicorn
 
@@ -80,63 +80,68 @@ def _raise_file_limit(wanted: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
+class ConnectionBounds:
+    """What the fast parser lacks: bounds on connections, and on the size and time of their headers."""
+
+    limits: ClassVar[Limits]
+    known: ClassVar[dict[Any, None]]  # all connections, the oldest first
+    head, in_head = 0, True
+    timer: asyncio.TimerHandle | None = None
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    cycle: Any
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)  # type: ignore[misc]
+        self.known[self] = None
+        self.start_timer()
+        if len(self.known) > self.limits.connections:  # rather an old idle connection than the new one
+            next((old for old in self.known if old.is_idle()), self).hang_up()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.known.pop(self, None)
+        self.stop_timer()
+        super().connection_lost(exc)  # type: ignore[misc]
+
+    def data_received(self, data: bytes) -> None:
+        if self.in_head:
+            self.head += len(data)
+        super().data_received(data)  # type: ignore[misc]
+        if self.in_head:
+            if self.timer is None:
+                self.start_timer()
+            if self.head > 2 * HEAD:
+                self.hang_up()
+
+    def on_message_begin(self) -> None:
+        self.head, self.in_head = 0, True
+        super().on_message_begin()  # type: ignore[misc]
+
+    def on_headers_complete(self) -> None:
+        self.in_head = False
+        self.stop_timer()
+        super().on_headers_complete()  # type: ignore[misc]
+
+    def is_idle(self) -> bool:
+        return self.cycle is None or bool(self.cycle.response_complete)
+
+    def start_timer(self) -> None:
+        self.timer = self.loop.call_later(self.limits.header_seconds, self.hang_up)
+
+    def stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def hang_up(self) -> None:
+        self.known.pop(self, None)
+        self.transport.abort()
+
+
 def _select_protocol(limits: Limits) -> Any:
-    """The fast parser with bounds that it lacks: on connections, and on the size and time of headers."""
+    """The fast parser with bounds; the slow one, where the fast one is missing, bounds headers itself."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     except ImportError:
         return "h11"
-
-    known: dict[Any, None] = {}  # all connections, the oldest first
-
-    class BoundedProtocol(HttpToolsProtocol):
-        head, in_head = 0, True
-        timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            known[self] = None
-            self.start_timer()
-            if len(known) > limits.connections:  # rather an old idle connection than the new one
-                next((old for old in known if old.is_idle()), self).hang_up()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            known.pop(self, None)
-            self.stop_timer()
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            if self.in_head:
-                self.head += len(data)
-            super().data_received(data)
-            if self.in_head:
-                if self.timer is None:
-                    self.start_timer()
-                if self.head > 2 * HEAD:
-                    self.hang_up()
-
-        def on_message_begin(self) -> None:
-            self.head, self.in_head = 0, True
-            super().on_message_begin()
-
-        def on_headers_complete(self) -> None:
-            self.in_head = False
-            self.stop_timer()
-            super().on_headers_complete()
-
-        def is_idle(self) -> bool:
-            return self.cycle is None or bool(self.cycle.response_complete)
-
-        def start_timer(self) -> None:
-            self.timer = self.loop.call_later(limits.header_seconds, self.hang_up)
-
-        def stop_timer(self) -> None:
-            if self.timer is not None:
-                self.timer.cancel()
-                self.timer = None
-
-        def hang_up(self) -> None:
-            known.pop(self, None)
-            self.transport.abort()
-
-    return BoundedProtocol
+    return type("BoundedProtocol", (ConnectionBounds, HttpToolsProtocol), {"limits": limits, "known": {}})
