@@ -164,7 +164,7 @@ def main() -> None:
             tokens = {user: store.add_token(user, "editor") for user in ("attacker", "other")}
             store.close()
             with start_server(folder) as port:
-                get(port, "/", tokens["other"])
+                get(port, "/p/demo/overview.json", tokens["other"])  # both processes have started
                 print(f"{name}: {measure(port, tokens, attack, given.seconds)}", flush=True)
 
 

@@ -148,6 +148,30 @@ def test_the_composition_is_locked_down():
     assert "token.txt" in (ROOT / ".gitignore").read_text().split()
 
 
+def test_the_examples_of_a_deployment_start_the_server_with_options_it_has():
+    folder = ROOT / "deployment"
+    composed = (folder / "compose.tls.yaml").read_text()
+    for line in (
+        "read_only: true",
+        "- ALL",
+        "- no-new-privileges:true",
+        "- projects:/data",
+        "podium-2: *podium",
+    ):
+        assert line in composed
+    options = {name for p in program.get_command(None, "serve").params for name in p.opts}
+    unit, proxy = (folder / "podium.service").read_text(), (folder / "nginx.conf").read_text()
+    for text in (composed, unit, proxy):
+        used = set(
+            re.findall(
+                r"(?<![\w-])--[a-z-]+", re.sub(r"docker compose.*|podium token.*|systemctl.*", "", text)
+            )
+        )
+        assert used <= options, used - options
+    assert "health_uri /readyz" in (folder / "Caddyfile").read_text()
+    assert "NoNewPrivileges=yes" in unit
+
+
 def test_hooks_are_local_and_their_tools_are_declared(project):
     text = (ROOT / ".pre-commit-config.yaml").read_text()
     assert re.findall(r"repo: (\S+)", text) == ["local"]

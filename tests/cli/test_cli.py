@@ -34,6 +34,7 @@ VERBS = [
     "report",
     "reproduce",
     "serve",
+    "token",
     "tune",
 ]
 

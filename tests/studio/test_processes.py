@@ -175,6 +175,13 @@ def test_a_full_disk_fails_writes_with_words_and_leaves_reads(tmp_path, monkeypa
         assert client.get("/p/demo/query.json").status_code == 200
 
 
+def test_the_index_of_the_log_stays_allocated_so_that_a_full_disk_can_be_read(tmp_path):
+    store = Store(tmp_path)
+    store.add_upload("x", [("a.run", b"content")])
+    assert (tmp_path / "studio.sqlite-shm").stat().st_size >= 32_768
+    store.close()
+
+
 def test_a_blob_of_a_failed_transaction_is_removed(tmp_path, monkeypatch):
     store = Store(tmp_path)
 

@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from click.testing import CliRunner
 
+from podium.cli import program
 from podium.core.errors import ParameterError
 from podium.studio.security import SESSION, hash_token, load_signing_key, required_role
 from podium.studio.store import Store
@@ -163,3 +165,17 @@ def test_the_signing_key_is_private_and_kept(tmp_path):
     assert load_signing_key(tmp_path) == key
     assert (tmp_path / "signing.key").stat().st_mode & 0o077 == 0
     assert [path.name for path in tmp_path.iterdir()] == ["signing.key"]
+
+
+def test_tokens_on_the_command_line(tmp_path):
+    def run(*words):
+        return CliRunner().invoke(program, ["token", *words, "--folder", str(tmp_path)])
+
+    token = run("add", "ann", "--role", "editor").output.strip()
+    assert run("list").output.startswith("ann  editor  ")
+    with serving(tmp_path, has_tokens=True) as client:
+        assert client.get("/v1/user", headers=bearer(token)).json() == {"name": "ann", "role": "editor"}
+        assert run("remove", "ann").exit_code == 0
+        assert client.get("/v1/user", headers=bearer(token)).status_code == 401
+    assert run("remove", "ann").exit_code == 2
+    assert "takes one name" in run("add").output

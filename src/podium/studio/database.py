@@ -141,6 +141,13 @@ class Database:
                 self._anchor.execute("PRAGMA journal_mode = WAL")
                 break
             time.sleep(0.05)
+        if self._anchor.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            self._upgrade_tables()
+        # the anchor joins the write-ahead log only when it reads: then the log's index stays allocated, and others can
+        # read while the disk is full
+        self._anchor.execute("SELECT count(*) FROM projects").fetchone()
+
+    def _upgrade_tables(self) -> None:
         with self._write_transaction() as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version > VERSION:

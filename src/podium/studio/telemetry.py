@@ -63,7 +63,7 @@ class RequestMetrics:
                     family.add_metric([state], count)
                 return [family]
 
-        self._registry.register(StateCollector())  # type: ignore[arg-type]
+        self._registry.register(StateCollector())
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""

@@ -52,6 +52,7 @@ def is_computed_view(scope: MutableMapping[str, Any]) -> bool:
 async def forward_view(scope: Any, receive: Any, send: Any) -> None:
     """Answer with a view that a process computes; a page shows progress while it does not have it yet."""
     from podium.studio.pages import page_routes
+    from podium.studio.pages.view_context import StillComputing
 
     state, path = scope["app"].state, scope["path"]
     limits, headers = state.settings.limits, dict(scope["headers"])
@@ -75,7 +76,7 @@ async def forward_view(scope: Any, receive: Any, send: Any) -> None:
             response = page_routes.respond_error(request, error)
         else:
             scope["podium.progress"] = _describe_progress(task, state.processes)
-            response = page_routes.respond_waiting(request, page_routes.StillComputing(about))
+            response = page_routes.respond_waiting(request, StillComputing(about))
     except TaskCanceled as error:
         state.processes.forget(task)
         scope["podium.cause"] = str(error)

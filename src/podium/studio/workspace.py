@@ -113,8 +113,8 @@ class Workspace:
         return sum(c.count_bytes() for c in (self._data, self._inputs, self._results, self._charts))
 
     def warm_up(self) -> None:
-        """Preload what the first page needs."""
-        if not self._is_warm:
+        """Preload what the first page needs, unless processes compute the pages, which do that themselves."""
+        if not self._is_warm and not self.settings.processes:
             self._is_warm = True
             self._pool.submit(self._load_first_page)
 

@@ -43,7 +43,7 @@ async def read_body(request: Request) -> bytes:
     if coding not in (b"identity", b"gzip"):
         raise RequestRefused(415, "unknown content encoding", "use Content-Encoding: gzip, or none")
     message = await request.receive()  # with a deadline for the whole body, by the middleware
-    body = message.get("body", b"")
+    body: bytes = message.get("body", b"")
     if message.get("more_body", False) or message["type"] == "http.disconnect":
         parts = [body]
         while message.get("more_body", False):
