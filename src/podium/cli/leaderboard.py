@@ -155,12 +155,11 @@ def verb(
     given = {name: value for name, value in settings.items() if value is not None}
     given |= {} if output.top is None else {"top": output.top}
     given |= {} if anchor is None else _parse_anchor(anchor)
-    plan = {"--cost": cost, "--items": items, "-o": output.path}
+    plan = {"ask": ask, "budget": budget, "cost": cost, "items": items, "slice_": slice_}
     if ask is not None or budget is not None:
         refused = {"control": control, "pair-floor": pair_floor, "next": next_, "by": by, "anytime": anytime,
                    "trust": trust, "robust": robust, "save": save, "plot": output.plot}  # fmt: skip
         _refuse_beside("--ask and --budget", **refused)
-        plan = {"ask": ask, "budget": budget, "cost": cost, "items": items, "slice_": slice_}
         _plan_comparisons(source, load, without, given.get("seed", 0), output, plan)
         return
     for name, value in {"--cost": cost, "--items": items, "-o": output.path}.items():
@@ -176,38 +175,23 @@ def verb(
     if anytime:
         _refuse_beside("--anytime", **beside)
     check_trust_options(trust, robust, time, bool(load or without), beside | {"anytime": anytime})
-    single = {
-        "--plot": output.plot,
-        "--load": load,
-        "--save": save,
-        "--anchor ITEM=NUMBER": given.get("reference"),
-    }
-    # options of a board of all votes together leave the queries together
-    pooled = (
-        anytime or trust or robust or pair_floor is not None or any(v is not None for v in single.values())
-    )
-    if by is None and not pooled and _has_separate_items(source.preferences):
-        echo_note("no item appears in two queries, so every query has its own leaderboard (--by query)")
-        by = "query"
-    if by is not None:
-        single = {"--plot": output.plot, "--load": load, "--save": save}
-        single |= {"--anchor ITEM=NUMBER": given.get("reference")}
+    single = {"--plot": output.plot, "--load": load, "--save": save}
+    single |= {"--anchor ITEM=NUMBER": given.get("reference")}
+    # options of one board for all votes keep the queries together
+    pooled = anytime or trust or robust or pair_floor is not None
+    if by is not None or (
+        not pooled and not any(single.values()) and _has_separate_items(source.preferences)
+    ):
+        if by is None:
+            echo_note("no item appears in two queries, so every query has its own leaderboard (--by query)")
         for name in (name for name, value in single.items() if value is not None):
-            what = f"{name} applies to a single leaderboard"
-            raise click.UsageError(f"{what}; leave it out, or leave out --by")
+            raise click.UsageError(f"{name} applies to a single leaderboard; leave it out, or leave out --by")
         _show_boards_by_query(source.preferences, without, given, next_, output)
         return
     if pair_floor is not None:  # saved counts must stay counts, to which votes can be added
         _refuse_beside("--pair-floor", load=load, save=save)
     board = _build_board(source, load, without, pair_floor, given)
-    if save is not None:
-        from podium.analysis.leaderboard import save as save_board
-
-        save_board(board, save, overwrite=output.overwrite)
-    if output.plot is not None and not robust:
-        from podium.analysis.leaderboard.chart import plot_leaderboard
-
-        plot_leaderboard(board, output.plot, top=output.top)
+    _keep_board(board, save, None if robust else output.plot, output)
     if trust or robust:
         show = show_vote_trust if trust else show_robust_board
         show(board, read_vote_times(source, time), alarm, output)
@@ -215,6 +199,18 @@ def verb(
         _print_anytime_board(board, output.top, output.json)
     else:
         _print_board(board, output.top, next_, output.json)
+
+
+def _keep_board(board: Leaderboard, save: str | None, plot: str | None, output: Output) -> None:
+    """Write the files of a board."""
+    if save is not None:
+        from podium.analysis.leaderboard import save as save_board
+
+        save_board(board, save, overwrite=output.overwrite)
+    if plot is not None:
+        from podium.analysis.leaderboard.chart import plot_leaderboard
+
+        plot_leaderboard(board, plot, top=output.top)
 
 
 def _parse_anchor(anchor: str) -> dict[str, Any]:
