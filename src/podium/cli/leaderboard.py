@@ -168,8 +168,17 @@ def verb(
     if control is not None or slice_ is not None:
         refuse_beside_covariates(anytime=anytime, load=load, save=save)
         _refuse_beside("--control and --slice", trust=trust, robust=robust)
-        names, rest = split_names(control), {"without": without, "next_": next_, "by": by}
-        show_contextual_board(source, names, slice_, pair_floor, given, output, **rest)
+        show_contextual_board(
+            source,
+            split_names(control),
+            slice_,
+            pair_floor,
+            given,
+            output,
+            without=without,
+            next_=next_,
+            by=by,
+        )
         return
     beside = {"by": by, "pair-floor": pair_floor, "next": next_}
     if anytime:
