@@ -37,7 +37,6 @@ RECORD = "compiled.json"
 WIDE = "x86_64_v3"
 WIDE_MODULES = (
     "lambdas",
-    "local_items",
     "majority",
     "markov_chains",
     "ordering",

@@ -45,11 +45,13 @@ def data(request, monkeypatch):
 
 @pytest.fixture
 def registered():
-    """Methods that a page defines are forgotten."""
-    before = set(registry.aggregators.all())
+    """Methods, metrics and potentials that a page defines are forgotten."""
+    kinds = (registry.aggregators, registry.metrics, registry.potentials)
+    before = [set(kind.all()) for kind in kinds]
     yield
-    for name in set(registry.aggregators.all()) - before:
-        registry.aggregators.discard(name)
+    for kind, known in zip(kinds, before, strict=True):
+        for name in set(kind.all()) - known:
+            kind.discard(name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))

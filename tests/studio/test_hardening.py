@@ -106,7 +106,7 @@ def test_pictures_are_no_pages(tmp_path):
     with serving(tmp_path) as client:
         while "<figure>" not in (page := client.get("/p/demo/query").text):
             time.sleep(0.1)
-        where = re.search(r'<img src="([^"]+\.svg[^"]*)"', page)[1]
+        where = re.search(r'<img src="(/p/[^"]+\.svg[^"]*)"', page)[1]
         found = client.get(where.replace("&amp;", "&"))
         assert found.headers["content-type"] == "image/svg+xml"
         assert "sandbox" in found.headers.get_list("content-security-policy")

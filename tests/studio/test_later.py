@@ -227,7 +227,7 @@ def test_methods_that_compare_all_pairs_are_refused_on_long_queries(tmp_path):
         for view in ("overview", "fuse", "methods", "queries", "query", "why", "experts", "jobs"):
             assert page(client, f"/p/{project}/{view}").status_code == 200, view
         found = client.get(f"/p/{project}/methods.json").json()
-        assert found["methods"] == ["rrf", "borda", "combmnz"]
+        assert found["methods"] == ["quality_weighted", "rrf", "borda", "combmnz"]
         told = client.get(f"/p/{project}/overview.json").json()["findings"]
         assert any("mc4 is left out: a query has 9 items" in f["text"] for f in told)
 
@@ -261,7 +261,11 @@ def test_votes_on_too_many_items_are_refused_in_words(tmp_path):
     with serving(tmp_path, limits=SMALL) as client:
         project = opened(client, ("votes.json", json.dumps(votes).encode()))
         assert page(client, f"/p/{project}/overview").status_code == 200
-        assert client.get(f"/p/{project}/methods.json").json()["methods"] == ["net_votes", "dawid_skene"]
+        assert client.get(f"/p/{project}/methods.json").json()["methods"] == [
+            "crowd_bt",
+            "net_votes",
+            "dawid_skene",
+        ]
         for view in ("leaderboard", "annotators", "fuse?m=copeland"):
             answer = page(client, f"/p/{project}/{view}")
             assert answer.status_code == 413

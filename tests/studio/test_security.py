@@ -78,7 +78,10 @@ def test_missing_and_wrong_tokens(guarded, headers):
 def test_the_right_token(guarded):
     headers = {"authorization": f"Bearer {TOKEN}"}
     assert guarded.post("/v1/fuse", json=FUSE, headers=headers).status_code == 200
-    assert guarded.get("/openapi.json", headers=headers).json()["security"] == [{"token": []}]
+    assert guarded.get("/openapi.json", headers=headers).json()["security"] == [
+        {"token": []},
+        {"session": []},
+    ]
 
 
 def test_a_browser_gives_the_token_once(guarded):

@@ -40,30 +40,22 @@ MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
              "level", "simultaneous", "scale", unset=True)  # fmt: skip
 @add_option(LeaderboardSettings, "anchor", metavar="NUMBER or ITEM=NUMBER", type=str)
 @add_options(LeaderboardSettings, "judges", "sides", unset=True)
-@click.option(
-    "--without", multiple=True, metavar="JUDGE", help="Exclude the votes of a judge; may be repeated."
-)
+@click.option("--without", multiple=True, metavar="JUDGE", help="Exclude a judge's votes; may be repeated.")
 @add_options(LeaderboardSettings, "top", unset=True)
-@click.option(
-    "--next", "next_", type=click.IntRange(1), metavar="N", help="The N most informative next comparisons."
-)
+@click.option("--next", "next_", type=click.IntRange(1), metavar="N", help="The N best next comparisons.")
 @click.option(
     "--ask",
     type=click.IntRange(1),
     metavar="N",
     help="Plan the next N comparisons as one batch, instead of a board; -o writes them.",
 )
-@click.option(
-    "--budget", type=click.FloatRange(0, min_open=True), help="Plan comparisons for at most this cost."
-)
+@click.option("--budget", type=click.FloatRange(0, min_open=True), help="The most that they may cost.")
 @click.option(
     "--cost",
     metavar="NUMBER or FILE",
     help="Cost of a vote, or a table judge,cost: who is asked then depends on both.",
 )
-@click.option(
-    "--items", type=click.Path(), help="All items, one per line, to plan comparisons of those without votes."
-)
+@click.option("--items", type=click.Path(), help="All items to compare, one per line, even without votes.")
 @add_option(Output, "path", "The file of the planned comparisons: .csv, .tsv or .jsonl.")
 @click.option(
     "--control",
@@ -89,9 +81,7 @@ MARKS = {"ok": "ok", "warning": "CHECK", "unknown": "?"}
     help="Check the voters: improbable votes, their influence, and how few votes change the leader.",
 )
 @click.option("--robust", is_flag=True, help="A board that voters with improbable votes cannot move.")
-@click.option(
-    "--time", metavar="COLUMN", help="When votes were cast, to check for bursts; with --trust or --robust."
-)
+@click.option("--time", metavar="COLUMN", help="When votes were cast; --trust and --robust find bursts.")
 @click.option(
     "--alarm",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),

@@ -7,8 +7,8 @@ The item for which one vote can do most is chosen first (density times V to the 
 which a vote does most for both: a close one, as a vote on unequal items says little, and one that is itself in doubt.
 
 Chosen pairs count as answered, with the information that a vote is expected to give, so that a batch is spread over
-many items. Without votes this gives rounds of random pairings: every item once, with another opponent in each round,
-which is a random regular graph, the sparsest design that keeps all items closely connected.
+many items. Without votes this gives rounds of random pairings: nearly every item once, with another opponent in each
+round, which is close to a random regular graph, the sparsest design that keeps all items closely connected.
 """
 
 from __future__ import annotations

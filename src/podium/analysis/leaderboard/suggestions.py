@@ -128,9 +128,9 @@ def suggest_comparisons(
     judge: then each comparison names the judge whose vote is worth most for its price. With `top`, only who is among
     the best `top` matters. A pair occurs once per slice, unless `count` exceeds the number of pairs.
 
-    >>> asked = suggest_comparisons(items=["a", "b", "c", "d"], count=2)
+    >>> asked = suggest_comparisons(items=["a", "b", "c", "d"], count=6)
     >>> sorted(item for row in asked for item in (row.first, row.second))
-    ['a', 'b', 'c', 'd']
+    ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c', 'd', 'd', 'd']
     """
     tally = _count_votes(votes)
     names = merge_items([] if tally is None else tally.items.tolist(), items)

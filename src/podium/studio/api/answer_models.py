@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 Id = str | int
 
 
-class Answer(BaseModel):
+class AnswerModel(BaseModel):
     """All fields are required, no others are allowed."""
 
     model_config = ConfigDict(extra="forbid", title=None)
 
 
-class Problem(Answer):
+class Problem(AnswerModel):
     """The body of every error: problem details, as in RFC 9457."""
 
     type: str = Field(description="urn:podium:problem: and the kind of error")
@@ -25,7 +25,7 @@ class Problem(Answer):
     remedy: str = Field(description="how to fix it")
 
 
-class Method(Answer):
+class Method(AnswerModel):
     """The method used: its name, all its parameters, and both as a specification for later requests."""
 
     name: str
@@ -33,7 +33,7 @@ class Method(Answer):
     parameters: dict[str, Any]
 
 
-class ComputedAnswer(Answer):
+class ComputedAnswer(AnswerModel):
     """Fields common to all computed responses."""
 
     fingerprint: str = Field(description="of the data: equal data have equal fingerprints")
@@ -50,19 +50,19 @@ class FuseAnswer(ComputedAnswer):
     method: Method
 
 
-class Ranking(Answer):
+class Ranking(AnswerModel):
     query: Id
     items: list[Id]
     scores: list[float]
     tied: list[bool]
 
 
-class ExpertWeightRow(Answer):
+class ExpertWeightRow(AnswerModel):
     expert: Id
     weight: float
 
 
-class DiagnosticsAnswer(Answer):
+class DiagnosticsAnswer(AnswerModel):
     converged: bool
     iterations: int | None
     objective: float | None
@@ -76,12 +76,12 @@ class AggregateAnswer(ComputedAnswer):
     method: Method
 
 
-class QueryValues(Answer):
+class QueryValues(AnswerModel):
     query: Id
     values: dict[str, float | None]
 
 
-class EvaluationRow(Answer):
+class EvaluationRow(AnswerModel):
     name: str
     kind: str = Field(description="expert or method")
     expert: Id | None
@@ -142,16 +142,16 @@ class AnnotatorsAnswer(ComputedAnswer):
     method: Method
 
 
-class MethodsAnswer(Answer):
+class MethodsAnswer(AnswerModel):
     methods: list[dict[str, Any]]
 
 
-class Health(Answer):
+class Health(AnswerModel):
     status: str
     version: str
 
 
-class Readiness(Answer):
+class Readiness(AnswerModel):
     """Whether requests can be accepted, and each check: ok, or what is wrong."""
 
     status: str

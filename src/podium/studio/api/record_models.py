@@ -6,26 +6,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from podium.studio.api.answer_models import Answer
+from podium.studio.api.answer_models import AnswerModel
 from podium.studio.api.request_models import Many, Spec, StrictModel
 from podium.studio.token_store import NAME
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class UserAnswer(Answer):
+class UserAnswer(AnswerModel):
     """Who sends the request."""
 
     name: str
     role: str
 
 
-class FileAnswer(Answer):
+class FileAnswer(AnswerModel):
     name: str
     uploaded: bool = Field(description="false: a file on the server")
 
 
-class ProjectAnswer(Answer):
+class ProjectAnswer(AnswerModel):
     """A project; times are seconds since 1970."""
 
     id: str
@@ -36,7 +36,7 @@ class ProjectAnswer(Answer):
     options: dict[str, Any] = Field(description="how its files are read")
 
 
-class ProjectListAnswer(Answer):
+class ProjectListAnswer(AnswerModel):
     projects: list[ProjectAnswer]
     next: str | None = Field(description="`after` of the next page")
 
@@ -48,13 +48,13 @@ class RenameRequest(StrictModel):
     name: Name
 
 
-class ViewListAnswer(Answer):
+class ViewListAnswer(AnswerModel):
     """The views that apply to the data of a project; each is at `/v1/projects/ID/views/NAME`."""
 
     views: list[str]
 
 
-class ViewAnswer(Answer):
+class ViewAnswer(AnswerModel):
     """The values of a view, which depend on it."""
 
     model_config = ConfigDict(extra="allow", title=None)
@@ -73,7 +73,7 @@ class JobRequest(StrictModel):
     method: Spec = "crf"
 
 
-class JobAnswer(Answer):
+class JobAnswer(AnswerModel):
     """A job: its settings, its progress from 0 to 1, and what it says of itself."""
 
     id: str
@@ -90,12 +90,12 @@ class JobAnswer(Answer):
     ended: float | None
 
 
-class JobListAnswer(Answer):
+class JobListAnswer(AnswerModel):
     jobs: list[JobAnswer]
     next: str | None
 
 
-class ModelAnswer(Answer):
+class ModelAnswer(AnswerModel):
     """A fitted model; send its id as `model` to `/v1/aggregate`."""
 
     id: str
@@ -106,7 +106,7 @@ class ModelAnswer(Answer):
     made: float
 
 
-class ModelListAnswer(Answer):
+class ModelListAnswer(AnswerModel):
     models: list[ModelAnswer]
     next: str | None
 
@@ -119,13 +119,13 @@ class TokenRequest(StrictModel):
     role: Literal["viewer", "judge", "editor", "admin"]
 
 
-class TokenAnswer(Answer):
+class TokenAnswer(AnswerModel):
     name: str
     role: str
     made: float
 
 
-class NewTokenAnswer(Answer):
+class NewTokenAnswer(AnswerModel):
     """A token, which is shown only here."""
 
     name: str
@@ -133,11 +133,11 @@ class NewTokenAnswer(Answer):
     token: str
 
 
-class TokenListAnswer(Answer):
+class TokenListAnswer(AnswerModel):
     tokens: list[TokenAnswer]
 
 
-class AuditEntryAnswer(Answer):
+class AuditEntryAnswer(AnswerModel):
     """One change."""
 
     id: int
@@ -151,6 +151,6 @@ class AuditEntryAnswer(Answer):
     request: str = Field(description="the request id, as in the log")
 
 
-class AuditAnswer(Answer):
+class AuditAnswer(AnswerModel):
     entries: list[AuditEntryAnswer]
     next: str | None
