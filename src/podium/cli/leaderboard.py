@@ -158,16 +158,9 @@ def verb(
     if control is not None or slice_ is not None:
         refuse_beside_covariates(anytime=anytime, load=load, save=save)
         _refuse_beside("--control and --slice", trust=trust, robust=robust)
+        names = split_names(control)
         show_contextual_board(
-            source,
-            split_names(control),
-            slice_,
-            pair_floor,
-            given,
-            output,
-            without=without,
-            next_=next_,
-            by=by,
+            source, names, slice_, pair_floor, given, output, without=without, next_=next_, by=by
         )
         return
     beside = {"by": by, "pair-floor": pair_floor, "next": next_}
@@ -183,9 +176,7 @@ def verb(
     ):
         if by is None:
             echo_note("no item appears in two queries, so every query has its own leaderboard (--by query)")
-        for name in (name for name, value in single.items() if value is not None):
-            raise click.UsageError(f"{name} applies to a single leaderboard; leave it out, or leave out --by")
-        _show_boards_by_query(source.preferences, without, given, next_, output)
+        _show_boards_by_query(source.preferences, without, given, next_, output, single)
         return
     if pair_floor is not None:  # saved counts must stay counts, to which votes can be added
         _refuse_beside("--pair-floor", load=load, save=save)
@@ -300,9 +291,16 @@ def _has_separate_items(preferences: Preferences) -> bool:
 
 
 def _show_boards_by_query(
-    votes: Preferences, without: tuple[str, ...], given: dict[str, Any], next_: int | None, output: Output
+    votes: Preferences,
+    without: tuple[str, ...],
+    given: dict[str, Any],
+    next_: int | None,
+    output: Output,
+    single: dict[str, Any],
 ) -> None:
     """Compute the leaderboards, and print their standings in one table and each warning once."""
+    for name in (name for name, value in single.items() if value is not None):
+        raise click.UsageError(f"{name} applies to a single leaderboard; leave it out, or leave out --by")
     from podium.analysis.leaderboard import leaderboards_by_query
 
     for judge in without:
