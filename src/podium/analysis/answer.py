@@ -1,6 +1,6 @@
 """The answer: which method to use on these data, how much better it is than one expert and than rrf, how sure that is.
 
-`podium fuse`, `podium fit -m auto` and the report ask this one function, so that they agree.
+`podium fuse`, `podium fit -m auto`, the report and the studio ask this one function, so that they agree.
 """
 
 from __future__ import annotations

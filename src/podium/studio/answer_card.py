@@ -1,7 +1,8 @@
 """The one answer of a project: what to use, by how much it is better, and how sure that is.
 
-Every page shows this card. It comes from the comparison of all methods that are quick on the data, and from the
-tuning jobs that are done; a leaderboard of votes has its first item as the answer.
+Every page shows this card. It is the choice of `podium.find_answer` among all methods that are quick on the data, or a
+model of a finished tuning job that is better on held-out queries; a leaderboard of votes has its first item as the
+answer.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from podium.analysis.answer import find_answer
 from podium.core.errors import PodiumError
 from podium.core.tables import format_decimal, format_p_value
 from podium.core.text import join_names
@@ -29,10 +31,6 @@ SURE, LIKELY = 0.01, 0.05  # p-values below which a gain is certain, and likely
 NAMED = 3
 CardCertainty = Literal["high", "moderate", "low", "unknown"]
 MARKS = {"high": "ok", "moderate": "check", "low": "wrong", "unknown": "unknown"}
-SCREENED = (
-    "corrected for the choice among {} methods: random signs per query, shared by all pairs (maxT), "
-    "give the distribution of the largest difference"
-)
 TUNED = "on held-out queries; the choice was repeated in every fold"
 
 
@@ -119,9 +117,7 @@ def build_answer_card(inputs: ReportInputs, jobs: Sequence[Job] = ()) -> AnswerC
         card = _answer_by_labels(inputs)
         tuned = [c for job in jobs if (c := _answer_by_tuning(job, card.metric)) is not None]
         best = max(tuned, key=lambda c: c.value, default=None)
-        # a tuned model must beat the value that choosing the best quick method has on new queries
-        fair = inputs.expected_mean if math.isfinite(inputs.expected_mean) else card.value
-        return best if best is not None and best.value > fair else card
+        return best if best is not None and best.value > card.value else card
     if inputs.board is not None:
         return _answer_by_votes(inputs)
     method = inputs.best_method
@@ -137,31 +133,31 @@ def build_answer_card(inputs: ReportInputs, jobs: Sequence[Job] = ()) -> AnswerC
 
 
 def _answer_by_labels(inputs: ReportInputs) -> AnswerCard:
-    comparison = inputs.comparison
+    comparison, request = inputs.comparison, inputs.request
     assert comparison is not None
-    metric, best = comparison.metrics[0], inputs.best_method
-    names = {inputs.run: "the best expert", "rrf": "rrf"}
-    gains = {
-        lead.over: AnswerGain(names[lead.over], lead.difference, lead.low, lead.high)
-        for lead in inputs.leads
-        if lead.over in names and lead.over != best
-    }
-    order = [over for over in (inputs.run, "rrf") if over in gains]
-    tested = [lead.p for lead in inputs.leads if lead.over in order and math.isfinite(lead.p)]
-    p = max(tested, default=math.nan)
-    rivals = [lead for lead in inputs.leads if lead.over != inputs.run]
-    tied = [lead.over for lead in rivals if not lead.p < LIKELY]
-    certainty = judge_certainty(p, [gains[over].difference for over in order])
-    if comparison.queries < 2:
-        certainty, explanation = "unknown", "One query with labels is no evidence."
-    elif tied:
-        explanation = f"Its lead over {join_names(tied, NAMED)} is within chance: any of them will do."
-    else:
-        explanation = "It is significantly better than every other method."
+    metric, methods = comparison.metrics[0], list(inputs.measured_methods)
+    answer = inputs.answer or find_answer(
+        request.preferences,
+        request.labels,
+        metric=metric,
+        methods=methods,
+        learned=False,
+        budget=None,
+        ties="trec",
+    )
+    gains = tuple(
+        AnswerGain(
+            row.name,
+            row.difference or 0.0,
+            *(math.nan if end is None else end for end in (row.low, row.high)),
+        )
+        for row in answer.rows
+        if row.name != answer.method.name
+    )
     return AnswerCard(
-        best, best, "Use", metric, comparison.row(best, metric).mean,
-        tuple(gains[over] for over in order), p, SCREENED.format(len(inputs.measured_methods)),
-        certainty, explanation, f"{len(inputs.measured_methods)} methods on {comparison.queries:,} queries",
+        answer.method.name, answer.method.name, "Use", metric, math.nan if answer.value is None else answer.value,
+        gains, math.nan if answer.p is None else answer.p, answer.correction, answer.certainty,
+        f"{answer.explanation} {answer.loss}", f"{len(methods)} methods on {answer.queries:,} held-out queries",
     )  # fmt: skip
 
 
