@@ -106,6 +106,9 @@ def test_a_computation_that_nobody_wants_is_given_up(processes):
     task.wanted = float("-inf")
     with pytest.raises(TaskCanceled, match="nobody waits"):
         task.outcome.result(120)
+    again = processes.submit(task.key, lambda: ViewTask(task.key, task.user, task.request, 60.0))
+    again.wanted = float("inf")
+    assert again.outcome.result(120).status == 200
 
 
 # -- whole servers

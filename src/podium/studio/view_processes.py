@@ -29,6 +29,14 @@ class TaskCanceled(Exception):
     """The process was killed: the task took too long, nobody wanted it any more, or the server stops."""
 
 
+class TaskGivenUp(TaskCanceled):
+    """Nobody wanted the task any more; who wants it later gets a new one."""
+
+
+def _was_given_up(task: ViewTask) -> bool:
+    return task.outcome.done() and isinstance(task.outcome.exception(), TaskGivenUp)
+
+
 class ViewProcesses:
     """Runs tasks in `settings.processes` processes; requests with the same key share one task."""
 
@@ -78,7 +86,7 @@ class ViewProcesses:
         with self._lock:
             self._forget_old_tasks()
             task = self._tasks.get(key)
-            if task is None:
+            if task is None or _was_given_up(task):
                 task = make()
                 self.queue.put(task)
                 self._tasks[key] = task
@@ -109,7 +117,7 @@ class ViewProcesses:
             task.started = time.monotonic()
             try:
                 if not task.is_wanted():
-                    task.outcome.set_exception(TaskCanceled(UNWANTED))
+                    task.outcome.set_exception(TaskGivenUp(UNWANTED))
                     continue
                 if not process.is_alive():
                     self._end_process(process)
@@ -137,7 +145,7 @@ class ViewProcesses:
             if time.monotonic() - task.started > task.seconds:
                 raise TaskCanceled(f"it took longer than {task.seconds:g} seconds")
             if not task.is_wanted():
-                raise TaskCanceled(UNWANTED)
+                raise TaskGivenUp(UNWANTED)
         return connection.recv()
 
     def _start_process(self) -> tuple[Any, Connection]:
