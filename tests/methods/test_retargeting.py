@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -382,18 +381,3 @@ def test_above_every_baseline_at_every_depth(name, data_dir):
     assert len(others) >= 9
     for row in others:
         assert all(a > b for a, b in zip(ours.ours, row.ours, strict=True)), row.name
-
-
-@pytest.mark.data
-def test_with_the_lists_of_other_systems_the_documentation_has_the_figures(data_dir):
-    """RRF is above retargeting there, and the documentation says so."""
-    from podium_papers import reproduce
-
-    names = ["Retargeting", "Borda", "CombMNZ", "RRF"]
-    [found] = reproduce("retargeting", data_dir, sets=["mq2008 + lists of mq2008-agg"], only=names).sets
-    text = " ".join((Path(__file__).parents[2] / "docs" / "no-labels-retargeting.md").read_text().split())
-    cells = {row.name: " / ".join(f"{row.ours[k - 1]:.1f}" for k in (1, 5, 10)) for row in found.rows}
-    assert (
-        f"{cells['RRF']} against {cells['Retargeting']}, CombMNZ {cells['CombMNZ']}, Borda {cells['Borda']}"
-        in text
-    )
