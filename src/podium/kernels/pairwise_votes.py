@@ -126,14 +126,20 @@ def merge_comparisons(votes: Votes) -> Votes:
     first = np.where(swap, votes.loser, votes.winner).astype(np.int64)
     second = np.where(swap, votes.winner, votes.loser)
     slots = int(votes.slots[-1])
-    key, which = np.unique((first * slots + second) * 2 + votes.tie, return_inverse=True)
+    code = (first * slots + second) * 2 + votes.tie
+    if 2 * slots * slots <= 4 * len(code):  # few possible pairs: counted, without a sort
+        key = np.flatnonzero(np.bincount(code))
+        weight = np.bincount(code, weights=votes.vote_weight)[key]
+    else:
+        key, which = np.unique(code, return_inverse=True)
+        weight = np.bincount(which, weights=votes.vote_weight)
     winner = (key // 2 // slots).astype(np.int32)
     return votes._replace(
         vote_starts=np.searchsorted(winner, votes.slots),
         winner=winner,
         loser=(key // 2 % slots).astype(np.int32),
         tie=key % 2 == 1,
-        vote_weight=np.bincount(which, weights=votes.vote_weight).astype(np.float64, copy=False),
+        vote_weight=weight.astype(np.float64, copy=False),
     )
 
 
