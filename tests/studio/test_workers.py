@@ -11,7 +11,12 @@ import pytest
 
 from podium import formats
 from podium.analysis.judges import assess_panel
-from podium.analysis.leaderboard import anytime_leaderboard, contextual_leaderboard, leaderboard
+from podium.analysis.leaderboard import (
+    anytime_leaderboard,
+    assess_tampering,
+    contextual_leaderboard,
+    leaderboard,
+)
 from podium.core.errors import capture_warnings
 from podium.testing.panels import simulate_panel
 from serving import serving
@@ -133,6 +138,10 @@ def test_the_leaderboard_page_has_the_boards_of_the_library(client, tmp_path):
     assert document["contextual"] == json.loads(json.dumps(reference.to_dict(), default=str))
     anytime = anytime_leaderboard(formats.read(tmp_path / "arena.csv").preferences)
     assert document["anytime"]["conclusion"] == anytime.conclusion
+    checked = client.get(f"/p/{project}/leaderboard.json?trust=1").json()["trust"]
+    wanted = assess_tampering(formats.read(tmp_path / "arena.csv").preferences, strict=False)
+    assert checked["lines"] == list(wanted.lines)
+    assert wanted.margin.conclusion in client.get(f"/p/{project}/leaderboard?trust=1").text
     shown = get_page(client, f"/p/{project}/leaderboard?{choice}")
     assert reference.effects[0].sentence in shown
     assert client.get(f"/p/{project}/leaderboard.json?control=nothing").status_code == 422

@@ -1,4 +1,4 @@
-"""The leaderboard: plain, valid at every look, with covariates held equal, by slice; head to head; next pairs."""
+"""The leaderboard: plain, at every look, with covariates held equal, by slice; planted votes; next pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from podium.analysis.leaderboard import (
     AnytimeLeaderboard,
     ContextualLeaderboard,
     Leaderboard,
+    TamperingAssessment,
     anytime_leaderboard,
+    assess_tampering,
     contextual_leaderboard,
 )
 from podium.analysis.leaderboard.anytime_board import collect_evidence
@@ -67,6 +69,11 @@ def build_leaderboard_view(c: ViewContext) -> View:
             head, rows = tabulate_rows(adjusted.rows)
         if c.work.votes.find_collection(c.project.id) is not None:
             notes.append("votes collected here have no such columns and are not part of this board")
+    tampering: list[Block] = []
+    if c.get_value("trust") == "1":
+        assessment = _assess_tampering(c, board)
+        document |= {"trust": assessment.to_dict()}
+        tampering = [ReportTable(b) if isinstance(b, Grid) else b for b in assessment.blocks()]
     lines = tuple(
         (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}")
         for p in proposals
@@ -78,9 +85,9 @@ def build_leaderboard_view(c: ViewContext) -> View:
         "checks": [(WORDS[k.verdict], k.name, k.text) for k in board.checks],
         "notes": [f"{note[:1].upper()}{note[1:]}." for note in notes],
         "columns": columns, "control": control, "slice": slice_, "every_look": every_look,
-        "winner": leader,
+        "trust": bool(tampering), "winner": leader,
     }  # fmt: skip
-    blocks: list[Block] = [*standings, _build_direct_table(board), next_]
+    blocks: list[Block] = [*standings, *tampering, _build_direct_table(board), next_]
     return View("Leaderboard", document, head, rows, blocks, "board.html", more)
 
 
@@ -126,6 +133,15 @@ def _compute_contextual_board(c: ViewContext, control: list[str], slice_: str) -
         c.work.result((c.data.fingerprint, "contextual", tuple(control), slice_), compute)
     )
     return board
+
+
+def _assess_tampering(c: ViewContext, board: Leaderboard) -> TamperingAssessment:
+    """Voters, influence and margins, computed once."""
+    key = (c.data.fingerprint, "tampering")
+    assessment: TamperingAssessment = c.wait(
+        c.work.result(key, lambda: assess_tampering(board, strict=False))
+    )
+    return assessment
 
 
 def _build_contextual_blocks(board: ContextualLeaderboard) -> list[Block]:
