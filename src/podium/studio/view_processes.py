@@ -13,11 +13,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.studio.settings import ServerSettings
-from podium.studio.telemetry import RequestMetrics
 from podium.studio.view_queue import FairQueue, ViewTask
+
+if TYPE_CHECKING:
+    from podium.studio.telemetry import RequestMetrics
 
 TICK = 0.25  # seconds between checks of a running task
 KEPT_BYTES, KEPT_SECONDS = 64 << 20, 60.0  # of outcomes that wait to be fetched
@@ -51,7 +53,7 @@ class ViewProcesses:
         self._context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
         if sys.platform != "win32":
             self._context.set_forkserver_preload(
-                ["podium.studio.view_worker", "podium.evaluate", "podium.analysis"]
+                ["podium.studio.view_worker", "podium.studio.app", "podium.evaluate", "podium.analysis"]
             )
         self._threads = [
             threading.Thread(target=self._run_slot, daemon=True, name=f"podium-process-{number}")

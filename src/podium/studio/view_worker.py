@@ -16,11 +16,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from podium.core.errors import InputError, capture_warnings
-from podium.studio.app import create_app
 from podium.studio.limits import TooLarge
 from podium.studio.security import RequestRefused
 from podium.studio.settings import ServerSettings
-from podium.studio.telemetry import describe_failure
 
 CHECK = 1.0  # seconds between checks that the server is alive
 
@@ -40,6 +38,8 @@ class ViewOutcome:
 
 def run_view_worker(connection: Connection, settings: ServerSettings) -> None:
     """Answer requests until the connection ends."""
+    from podium.studio.app import create_app
+
     os.environ.pop("PODIUM_TOKEN", None)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(5)  # the server itself has priority
@@ -107,6 +107,8 @@ async def answer_request(app: Any, request: dict[str, Any]) -> ViewOutcome:
     except InputError as no:
         outcome.refusal = (400, no.problem, no.remedy or "", {})
     except Exception as error:
+        from podium.studio.telemetry import describe_failure
+
         outcome.failure = describe_failure(error)
     outcome.cookies = scope.get("podium.cookies", {})
     return outcome
