@@ -91,8 +91,9 @@ def render_block(
             (dark, "theme=dark"),
         )
         other = "".join(f'<source media="{m}" srcset="{where}&amp;{more}">' for m, more in sources)
+        label = f"Chart: {caption}"  # regions of one page need different names
         drawn = f'<picture>{other}<img src="{where}" alt="{caption}"></picture>'
-        holder = f'<div class="picture" tabindex="0" role="region" aria-label="Chart">{drawn}</div>'
+        holder = f'<div class="picture" tabindex="0" role="region" aria-label="{label}">{drawn}</div>'
         live = (
             f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
         )

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from podium.core import registry
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import ParameterError
 from podium.formats.base import to_content
 from podium.studio.limits import check_pairs
 from podium.studio.loading import open_input
@@ -68,8 +68,6 @@ async def apply_to_files(request: Request, project: str) -> Response:
         method = room.method(spec)
         data = open_input(unpack_files(state.settings, files))
         check_pairs(state.settings.limits, data.preferences, method)
-        if method.tags.uses_features and data.features is None:
-            raise InputError(f"{spec} needs item features, and these files have none", remedy="add them")
         result = method.aggregate(data.preferences, data.features if method.tags.uses_features else None)
         return b"".join(registry.formats.get(wanted)().write(to_content(result)))
 
