@@ -55,7 +55,7 @@ def test_open_the_demo_fuse_and_download(open_page, shot, tmp_path):
 
 def test_move_a_weight_and_read_why(open_page, address, shot):
     page = open_page()
-    go(page, address, "/p/demo/query?q=q003")
+    go(page, address, "/p/demo/query?q=q003&m=rrf")
     shot(page, "query-1280")
     page.locator("main table tbody a").first.click()
     settled(page)
@@ -95,7 +95,7 @@ def test_move_a_weight_and_read_why(open_page, address, shot):
 
 def test_weights_can_be_moved_without_scripts(open_page, address):
     page = open_page(java_script_enabled=False)
-    page.goto(address + "/p/demo/why?q=q003")
+    page.goto(address + "/p/demo/why?q=q003&m=rrf")
     page.wait_for_selector("#places tbody tr", timeout=90_000)  # the page loads itself until it is there
     before = places(page)
     page.get_by_label("echo-2", exact=True).focus()
@@ -195,5 +195,5 @@ def test_the_largest_query_is_drawn_whole(open_page, address, shot):
     page = open_page()
     go(page, address, f"/p/demo/query?q={query}")
     assert page.locator("main table tbody tr").count() == int(sizes.max()) == 120
-    assert page.evaluate("document.images[0].naturalHeight") > 2000
+    assert page.evaluate("document.querySelector('main img').naturalHeight") > 2000
     shot(page, "heatmap-120")

@@ -56,7 +56,7 @@ async function rerank() {
     const answer = await fetch(`${form.dataset.rank}?${where}`);
     const ranking = await answer.json();
     if (number !== latestRequest) return;
-    if (ranking.error) { statusLine.textContent = ranking.error.message; return; }
+    if (ranking.detail) { statusLine.textContent = ranking.detail; return; }
     showRanking(ranking);
     document.getElementById("old").hidden = false;
     history.replaceState(null, "", `?${where}`);
