@@ -79,7 +79,7 @@ ROWS: dict[str, list[str]] = {
     "agreement": ["agreement_weighted"],
     **{s: [f"query_weighted(slopes='{s}', {p})" for p in POINTS] for s in ("none", "shared", "expert")},
     "crf": ["crf"],
-    "fused": ["fused"],
+    "fused": ["fused(views=all)"],
 }
 ROWS["global"] = ROWS.pop("none")
 BASELINES = {"agreement": "rrf", "shared": "global", "expert": "global", "crf": "global", "fused": "global"}

@@ -15,6 +15,7 @@ from podium.formats.base import Content, merge_contents
 from podium.storage.files import Source
 from podium.studio.form_fields import spell_option
 from podium.studio.import_tables import ROLES, RawTable, guess_roles, load_table
+from podium.studio.item_texts import TEXT_COLUMNS
 from podium.studio.normalized_tables import normalize_table, select_features
 
 FileUse = Literal["data", "labels", "texts", "ignore"]
@@ -189,18 +190,12 @@ def read_texts(source: Source, plan: FilePlan) -> dict[str, ItemText]:
 
 def guess_text_roles(table: RawTable) -> dict[str, str]:
     """The roles of the columns of a table of texts."""
-    words = {
-        "item": ("id", "_id", "item", "doc", "docid", "docno", "doc_id", "item_id", "pid", "model"),
-        "title": ("title", "name", "headline"),
-        "text": ("text", "body", "contents", "content", "passage", "abstract", "snippet", "description"),
-        "url": ("url", "link", "href", "address"),
-    }
     roles: dict[str, str] = {}
-    for role, names in words.items():
-        for name in table.names:
-            if name.lower() in names and name not in roles:
-                roles[name] = role
-                break
+    by_word = {name.lower(): name for name in reversed(table.names)}
+    for role, words in TEXT_COLUMNS.items():
+        column = next((by_word[word] for word in words if by_word.get(word, "") not in ("", *roles)), None)
+        if column is not None:
+            roles[column] = role
     if "item" not in roles.values() and table.names and table.names[0] not in roles:
         roles[table.names[0]] = "item"
     if not {"title", "text", "url"} & set(roles.values()) and len(table.names) == 2:

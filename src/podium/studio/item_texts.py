@@ -13,23 +13,14 @@ from podium.data.ids import Id, Ids
 from podium.storage.files import Source
 from podium.studio.vote_records import CollectionItem
 
-# names of columns, the first that occurs counts
-COLUMNS = {
-    "item": ("item", "id", "item_id", "doc", "docid", "doc_id", "docno", "document", "model", "name"),
-    "title": ("title", "headline", "label"),
-    "body": (
-        "text",
-        "body",
-        "content",
-        "contents",
-        "answer",
-        "response",
-        "passage",
-        "abstract",
-        "description",
-    ),
-    "url": ("url", "link", "href", "image"),
-}
+# names of the columns of a table of texts, by role; the first that occurs counts
+TEXT_COLUMNS = {
+    "item": ("item", "id", "_id", "item_id", "doc", "docid", "doc_id", "docno", "pid", "document", "model", "name"),
+    "title": ("title", "headline", "label", "name"),
+    "text": ("text", "body", "content", "contents", "answer", "response", "passage", "abstract", "snippet",
+             "description"),
+    "url": ("url", "link", "href", "address", "image"),
+}  # fmt: skip
 MOST_ITEMS = 2000  # items of a collection
 LONGEST_TEXT = 20_000  # characters of a shown text
 LONGEST_TITLE = 120  # characters up to which plain lines are titles
@@ -52,13 +43,13 @@ def read_item_texts(name: str, content: bytes, encoding: str = "utf-8") -> list[
         first = text.splitlines()[0]
         delimiter = max("\t;,", key=first.count)
         head = [cell.strip().lower() for cell in next(csv.reader([first], delimiter=delimiter))]
-        if not set(head) & set(COLUMNS["item"]):
+        if not set(head) & set(TEXT_COLUMNS["item"]):
             if len(head) > 1:
                 raise InputError(
                     f"no column of ids among {', '.join(head)[:200]}",
                     source=name,
                     line=1,
-                    remedy=f"name it one of {', '.join(COLUMNS['item'])}",
+                    remedy=f"name it one of {', '.join(TEXT_COLUMNS['item'])}",
                 )
             lines = [line.strip() for line in text.splitlines() if line.strip()]
             part = "title" if max(map(len, lines)) <= LONGEST_TITLE else "text"
@@ -88,10 +79,10 @@ def _build_items(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> li
                 "a row is not an object", source=name, line=line, remedy="give {id, text} objects"
             )
         plain = {str(key).strip().lower(): value for key, value in row.items() if key is not None}
-        cells = {
-            part: next((plain[n] for n in names if plain.get(n) not in (None, "")), "")
-            for part, names in COLUMNS.items()
-        }
+        cells: dict[str, Any] = {}
+        for role, names in TEXT_COLUMNS.items():
+            filled = (n for n in names if plain.get(n) not in (None, ""))
+            cells[role] = plain.pop(next(filled, ""), "")  # a column has one role
         item = cells["item"] if isinstance(cells["item"], int) else str(cells["item"]).strip()
         if item == "" or isinstance(item, bool):
             raise InputError("a row has no id", source=name, line=line, remedy="give every item an id")
@@ -99,7 +90,7 @@ def _build_items(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> li
             raise InputError(
                 f"item {item!r} occurs twice", source=name, line=line, remedy="give each item once"
             )
-        parts = (str(cells[part])[:LONGEST_TEXT] for part in ("title", "body", "url"))
+        parts = (str(cells[part])[:LONGEST_TEXT] for part in ("title", "text", "url"))
         items[item] = CollectionItem(item, *parts)
         if len(items) > MOST_ITEMS:
             remedy = "collect votes on fewer items at a time"

@@ -17,7 +17,7 @@ import numpy as np
 
 from podium.analysis.leaderboard.inference import NEAR, compute_cluster_gradients, compute_vote_slopes
 from podium.analysis.leaderboard.result import Leaderboard, leaderboard
-from podium.analysis.leaderboard.score_estimate import add_votes
+from podium.analysis.leaderboard.score_estimate import add_votes, find_least_count
 from podium.analysis.leaderboard.tally import Tally
 from podium.analysis.leaderboard.voter_influence import fit_without_rows
 from podium.core.errors import ParameterError, capture_warnings
@@ -224,15 +224,7 @@ def _count_added(board: Leaderboard, item: int, rival: int, kind: tuple[int, int
         best = np.delete(scores, item).max() if place == 1 else scores[rival]
         return bool(best - scores[item] > NEAR)
 
-    low, high = 0, 1
-    while not is_passed(high):
-        low, high = high, high * 4
-        if high > MOST:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_passed(middle) else (middle, high)
-    return high
+    return find_least_count(is_passed, MOST)
 
 
 # -- removed votes ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -187,15 +188,25 @@ def votes_to_flip(e: Estimate, most: int = 1 << 40) -> Flip | None:
         scores = refit_contests(extra, e.solution, 1e-10).scores
         return bool(scores[challenger] - scores[leader] > NEAR)
 
+    votes = find_least_count(is_ahead, most)
+    return None if votes is None else Flip(votes, leader, challenger)
+
+
+def find_least_count(is_enough: Callable[[int], bool], most: int) -> int | None:
+    """The smallest number from 1 to about `most` that is enough, by bisection; None if there is none.
+
+    >>> find_least_count(lambda votes: votes >= 11, 100)
+    11
+    """
     low, high = 0, 1
-    while not is_ahead(high):
+    while not is_enough(high):
         low, high = high, high * 4
         if high > most:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if is_ahead(middle) else (middle, high)
-    return Flip(high, leader, challenger)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
 
 
 def add_votes(contests: Contests, winner: int, loser: int, votes: float) -> Contests:
