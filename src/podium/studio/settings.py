@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from podium.core.errors import ParameterError
 
-
 # first parts of the server's own paths: below one of them, a path with and without the sub-path look the same
 OWN_PATHS = frozenset(
     {"p", "v1", "open", "files", "collect", "vote", "join", "login", "logout", "static", "docs", "healthz", "readyz",
