@@ -168,11 +168,14 @@ def test_correlations_are_those_of_numpy():
     ranks = [np.array([dice.permutation(7) + 1.0 for _ in range(3)]) for _ in range(4)]
     ranks[1][2] = np.where(ranks[1][2] > 4, 0, ranks[1][2])
     queries = [QueryLists(np.arange(3), rank) for rank in ranks]
-    correlation, shared, items, by_query = compute_expert_correlations(queries, lambda r: 1 / (60 + r), 3)
+    correlation, shared, items, length, by_query = compute_expert_correlations(
+        queries, lambda r: 1 / (60 + r), np.ones(3)
+    )
     expected = np.mean([np.corrcoef(np.where(r > 0, 1 / (60 + np.maximum(r, 1)), 0)) for r in ranks], axis=0)
     assert correlation == pytest.approx(expected, abs=1e-12)
     assert shared.tolist() == [[4] * 3] * 3
     assert items.tolist() == [28] * 3
+    assert length.tolist() == [7, 7, (7 * 3 + 4) / 4]
     pairs = [
         np.corrcoef(np.where(r > 0, 1 / (60 + np.maximum(r, 1)), 0))[np.triu_indices(3, 1)].mean()
         for r in ranks
@@ -185,7 +188,7 @@ def test_quality_is_recovered_from_a_one_factor_model():
     true = np.array([0.9, 0.7, 0.5, 0.3, 0.0])
     correlation = np.outer(true, true)
     np.fill_diagonal(correlation, 1.0)
-    quality = estimate_expert_quality(correlation, np.arange(5), np.full(5, 10**9))
+    quality = estimate_expert_quality(correlation, np.arange(5), np.full(5, 10**9), np.ones(5))
     assert np.argsort(-quality).tolist() == [0, 1, 2, 3, 4]
     assert quality[-1] == pytest.approx(0, abs=1e-6)
     assert quality / quality[0] == pytest.approx(true / true[0], abs=0.12)
