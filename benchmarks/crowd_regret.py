@@ -28,14 +28,16 @@ near the other methods. The choice was made with fewer candidates than listed (j
 of the real sets and three of the simulated ones. The mean accuracy of the simulated crowds was .7 in the first run,
 .8 in some runs after it came out badly, and .7 again in the runs that are reported.
 
-Second choice, between two more settings, written down before they were built into CrowdAgg; a prototype of both had been
-seen on draws 0 and 1. On MIREX 2005 the distance to Bradley-Terry is as large without quality: half of the votes are ties,
-which were ignored, and a win over a weak item counted like one over a strong item. On TREC 2011 `measure=rbp` gets worse
-with every estimate of quality, since an annotator whose answers decide a pair alone is confirmed or refuted by itself.
-- Candidates: `unjudged` placed (the chance against unjudged items follows the places of the opponents, ties too) or typical,
-  times `decided_by` others (a pair is evidence of quality if the consensus without the annotator agrees) or all; all else as
-  chosen before. The rule is the same, for `measure=rbp` too: at most 1.5 points lost on any clean set.
-- Development: draws 0 and 1. Confirmation, run once: draws 20, 21 and 22 (`--first 20 --draws 3`), 20 alone on TREC 2011.
+Second choice, between two more settings, written down before they were built into CrowdAgg; a prototype of both had
+been seen on draws 0 and 1. On MIREX 2005 the distance to Bradley-Terry is as large without quality: half of the votes
+are ties, which were ignored, and a win over a weak item counted like one over a strong item. On TREC 2011
+`measure=rbp` gets worse with every estimate of quality, since an annotator whose answers decide a pair alone is
+confirmed or refuted by itself.
+- Candidates: `unjudged` placed (the chance against unjudged items follows the places of the opponents, ties too) or
+  typical, times `decided_by` others (a pair is evidence of quality if the consensus without the annotator agrees) or
+  all; all else as chosen before. The rule is the same, for `measure=rbp` too: at most 1.5 points lost on any clean set.
+- Development: draws 0 and 1. Confirmation, run once: draws 20, 21 and 22 (`--first 20 --draws 3`), 20 alone on TREC
+  2011.
 """
 
 from __future__ import annotations

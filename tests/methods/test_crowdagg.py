@@ -14,7 +14,8 @@ from podium import CrowdAgg, Labels, NetVotes, Preferences, load, make, save
 from podium.core.errors import InputError, ParameterError
 from podium.data.preferences import Form
 from podium.evaluate import evaluate, judged_only
-from podium.methods.crowd.annotator_contests import collect_annotator_contests, count_agreeing_pairs
+from podium.methods.crowd.annotator_contests import collect_annotator_contests
+from podium.methods.crowd.pair_agreement import count_agreeing_pairs
 from podium.testing import crowds, strategies
 from podium.testing.checks import check_all
 from podium.testing.samples import sample_rows
