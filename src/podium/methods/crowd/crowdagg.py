@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -108,6 +108,7 @@ class CrowdAgg(Aggregator):
     name = "crowdagg"
     citation = "Niu, Lan, Guo, Cheng, Yu & Long, CIKM 2015"
     tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="items", cost="search")
+    exempt: ClassVar = {"doubling": "a copy of an annotator confirms its answers"}
 
     measure: Annotated[str, Choice("ndcg", "rbp"), "measure that defines the discount of a rank"] = "ndcg"
     persistence: Annotated[

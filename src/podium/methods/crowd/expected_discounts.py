@@ -23,7 +23,7 @@ class ScoreSums(NamedTuple):
 
     scores: F8
     magnitude: F8  # by query: the largest term of a score
-    own: F8  # by entry: the term that its annotator adds
+    own: F8  # by entry: the term that its annotator adds, once if its weight makes it several
 
 
 def choose_expectation(
@@ -60,4 +60,5 @@ def sum_scores(preferences: Preferences, answers: AnnotatorContests, weights: F8
     if rest.any():
         base = np.bincount(answers.query[:lists], weights=rest, minlength=len(index))
         scores += np.repeat(base, index.sizes)
-    return ScoreSums(scores, magnitude, value)
+    times = np.maximum(weights[answers.expert], 1.0)[answers.contests.group[answers.row]]
+    return ScoreSums(scores, magnitude, value / times)
