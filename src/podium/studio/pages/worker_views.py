@@ -163,7 +163,10 @@ def build_worker_view(c: ViewContext) -> View:
             )
             for case in more["cases"]
         )
-        blocks = [ReportTable(Grid(("query", "first", "second", "this annotator"), lines, 4))]
+        heads = ("query", "first", "second", "this annotator")
+        if not any(line[2] for line in lines):  # ratings are of one item
+            heads, lines = ("query", "item", "this annotator"), tuple((q, i, w) for q, i, _, w in lines)
+        blocks = [ReportTable(Grid(heads, lines, len(heads)))]
         more["cases"] = []
     return View(f"Annotator {who}", document, HEAD, rows, blocks, "worker.html", more)
 
