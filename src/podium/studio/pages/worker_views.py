@@ -163,10 +163,11 @@ def build_worker_view(c: ViewContext) -> View:
             )
             for case in more["cases"]
         )
-        heads = ("query", "first", "second", "this annotator")
+        heads: tuple[str, ...] = ("query", "first", "second", "this annotator")
+        shown: tuple[tuple[str, ...], ...] = lines
         if not any(line[2] for line in lines):  # ratings are of one item
-            heads, lines = ("query", "item", "this annotator"), tuple((q, i, w) for q, i, _, w in lines)
-        blocks = [ReportTable(Grid(heads, lines, len(heads)))]
+            heads, shown = ("query", "item", "this annotator"), tuple((q, i, w) for q, i, _, w in lines)
+        blocks = [ReportTable(Grid(heads, shown, len(heads)))]
         more["cases"] = []
     return View(f"Annotator {who}", document, HEAD, rows, blocks, "worker.html", more)
 
