@@ -66,7 +66,7 @@ def test_a_generated_client_loses_nothing(tmp_path, server):
     ).stdout
     (tmp_path / "openapi.json").write_text(document)
     (tmp_path / "config.yml").write_text(
-        "package_name_override: podium_client\nproject_name_override: client\n"
+        "package_name_override: podium_client\nproject_name_override: client\npost_hooks: []\n"
     )
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", "openapi.json"]
     made = subprocess.run(

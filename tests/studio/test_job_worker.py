@@ -214,3 +214,30 @@ def test_what_cannot_be_done_is_refused_before(store, kind, settings):
     with pytest.raises(ParameterError):
         job_worker.queue_job(store, "demo", kind, settings)
     assert store.jobs() == []
+
+
+def test_a_job_sees_what_the_pages_show(store, monkeypatch):
+    """Collected votes count, excluded annotators do not."""
+    from podium.studio.vote_records import CollectionItem
+    from podium.studio.vote_store import VoteStore
+
+    rows = ["query,judge,winner,loser", "q,ann,a,b", "q,ben,b,a", "q,eve,c,a"]
+    project = store.add_upload("votes", [("votes.csv", "\n".join(rows).encode())])
+    votes = VoteStore(store.folder)
+    votes.start_collection(project, [CollectionItem(item) for item in "abc"], query="q")
+    votes.add_vote(project, "joe", "a", "c", "first")
+    votes.exclude_annotators(project, ["eve"])
+    votes.close()
+    seen = []
+    run = job_worker.KINDS["fit"][1]
+
+    def keep_data(given, job, data, tell):
+        seen.append(data.preferences)
+        return run(given, job, data, tell)
+
+    monkeypatch.setitem(job_worker.KINDS, "fit", (job_worker.KINDS["fit"][0], keep_data))
+    job = job_worker.queue_job(store, project, "fit", {"method": "bradley_terry"})
+    job_worker.run_jobs(store)
+    assert store.job(job).state == "done", store.job(job).words
+    assert sorted(seen[0].experts) == ["ann", "ben", "joe"]
+    assert len(seen[0].comparisons) == 3

@@ -78,6 +78,11 @@ __all__ = [
     "write",
 ]
 
+IMPORTED_FIRST = (
+    "podium.formats.csv_format",
+    "podium.formats.trec",
+)  # the most common formats are detected first
+
 Path = str | os.PathLike[str]
 
 

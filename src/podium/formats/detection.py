@@ -25,13 +25,12 @@ def detect_format(source: Source, options: Mapping[str, Any]) -> str:
         head = Source(source.name, source.data).head()
     elif not head.startswith(b"PAR1"):
         head = Source(source.name, head).data if head.strip() else source.data
-    if not _MAY_HOLD_RECORDS.match(head):
-        # one sure format is enough: most files need none of the recipes, which take a while to import
-        for name, cls in formats.iterate():
-            if cls().sniff(head) >= 0.9:
-                return name
-    elif (recipe := _detect_recipe(source, head, options)) is not None:
+    if _MAY_HOLD_RECORDS.match(head) and (recipe := _detect_recipe(source, head, options)) is not None:
         return recipe
+    # one sure format is enough: most files need no other one, and the recipes take a while to import
+    for name, cls in formats.iterate():
+        if cls().sniff(head) >= 0.9:
+            return name
     plain: dict[str, Format] = {
         name: cls() for name, cls in formats.all().items() if name not in recipes.all()
     }
@@ -71,7 +70,11 @@ def _detect_recipe(source: Source, head: bytes, options: Mapping[str, Any]) -> s
     names = []
     for name, cls in recipes.all().items():
         recipe = cls()
-        if (record.is_table or not recipe.only_tables) and recipe.matches(record.fields):
+        if (
+            record.container in recipe.containers
+            and recipe.has_marks(record.fields)
+            and recipe.matches(record.fields)
+        ):
             accepted = recipe.options("read")
             if all(option in accepted or option not in of_tables for option in options):
                 names.append(name)

@@ -32,13 +32,14 @@ class JsonLines(TableFormat):
     summary = "JSON lines, or an array of objects: lists, votes (arena style), ratings, labels"
 
     def sniff(self, head: bytes) -> float:
+        # below the confidence of formats that have a signature, which may be JSON too
         if re.match(rb"\s*\[\s*[{\]]", head):
-            return 1.0
+            return 0.85
         first = next((line for line in head.split(b"\n") if line.strip()), b"")
         if len(first) >= _LONG_LINE:
-            return 1.0 if re.match(rb'\s*\{\s*"', first) else 0.0
+            return 0.85 if re.match(rb'\s*\{\s*"', first) else 0.0
         try:
-            return 1.0 if first.lstrip().startswith(b"{") and isinstance(json.loads(first), dict) else 0.0
+            return 0.85 if first.lstrip().startswith(b"{") and isinstance(json.loads(first), dict) else 0.0
         except (ValueError, RecursionError):
             return 0.0
 

@@ -230,12 +230,16 @@ def _make_owner_name() -> str:
 def _run_job(store: Store, job: Job, owner: str, roots: Sequence[Path], pulse: _HeartbeatThread) -> None:
     from podium import models
     from podium.data.dataset import Dataset
-    from podium.studio.loading import load_project
+    from podium.studio.workspace import Workspace
 
     pulse.start()
     end: tuple[JobState, str, Any]
     try:
-        project_data = load_project(store, store.project(job.project), roots)
+        # what the pages show: with collected votes, without excluded annotators
+        with contextlib.closing(
+            Workspace(store, ServerSettings(store.folder, roots=tuple(roots)))
+        ) as workspace:
+            project_data = workspace.data(store.project(job.project)).result()
         data = Dataset(project_data.preferences, project_data.labels, project_data.features)
         words, document, model = KINDS[job.kind][1](store, job, data, pulse.report_progress)
         content, name = models.model_files.dumps(model), f"{job.kind} {repr(model)[:60]}"

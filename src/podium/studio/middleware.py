@@ -58,8 +58,8 @@ class RequestMiddleware:
             return  # web sockets are not supported
         begin, method = time.perf_counter(), scope["method"]
         root = self._settings.root_path
-        if root and scope["path"].startswith(f"{root}/"):  # a proxy may or may not remove the sub-path
-            scope["path"] = scope["path"][len(root) :]
+        if root and f"{scope['path']}/".startswith(f"{root}/"):  # a proxy may or may not remove the sub-path
+            scope["path"] = scope["path"][len(root) :] or "/"
             scope["raw_path"] = scope["path"].encode()
         if method == "HEAD":  # the server below leaves the body out by its own scope
             scope = {**scope, "method": "GET"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import re
 import zlib
@@ -20,9 +21,6 @@ Send = Callable[[Message], Awaitable[None]]
 SERVICE = "/v1/"
 SMALL, LARGE = 1 << 10, 1 << 19  # bytes: smaller bodies are not compressed, larger ones not in the event loop
 TEXTS = (b"text/", b"application/json", b"application/problem+json", b"image/svg+xml")
-LINKS = re.compile(
-    rb'((?:href|src|action|formaction|data-[\w-]+)="|;\s*url=)/(?!/)'
-)  # to places of this server
 COOKIE = "HttpOnly; SameSite=Strict"
 
 
@@ -71,9 +69,9 @@ class ResponseSender:
         before = len(body)
         if root:
             if kind.startswith(b"text/html"):
-                body = LINKS.sub(rb"\1" + root + b"/", body)
+                body = _compile_links(root).sub(rb"\1" + root + b"/", body)
             place = headers.get(b"location", b"")
-            if place.startswith(b"/") and not place.startswith(b"//"):
+            if place.startswith(b"/") and not place.startswith((b"//", root + b"/")):
                 headers[b"location"] = root + place
         sent = None
         if self._method in ("GET", "HEAD") and start["status"] == 200:
@@ -112,6 +110,13 @@ class ResponseSender:
         about = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *more]
         await self({"type": "http.response.start", "status": status, "headers": about})
         await self({"type": "http.response.body", "body": body})
+
+
+@functools.cache
+def _compile_links(root: bytes) -> re.Pattern[bytes]:
+    """Links to places of this server that do not begin with its sub-path yet."""
+    attributes = rb'((?:href|src|action|formaction|data-[\w-]+)="|;\s*url=)'
+    return re.compile(attributes + b"/(?!/|" + re.escape(root[1:]) + b"/)")
 
 
 def _compress(body: bytes) -> bytes:

@@ -9,6 +9,12 @@ from urllib.parse import urlsplit
 
 from podium.core.errors import ParameterError
 
+# first parts of the server's own paths: below one of them, a path with and without the sub-path look the same
+OWN_PATHS = frozenset(
+    {"p", "v1", "open", "files", "collect", "vote", "join", "login", "logout", "static", "docs", "healthz", "readyz",
+     "metrics", "openapi.json"}
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -68,6 +74,11 @@ class ServerSettings:
             raise ParameterError(
                 f"the public URL is {self.public_url!r}; accepted: such as https://example.org/podium"
             )
+        if f"{self.root_path}/".split("/")[1] in OWN_PATHS:
+            raise ParameterError(
+                f"the public URL is {self.public_url!r}, but the server has pages below that path; accepted: paths "
+                f"that begin otherwise than with {', '.join(sorted(OWN_PATHS))}"
+            )
         if not 0 <= self.port <= 65535:
             raise ParameterError(f"the port is {self.port}; accepted: 0 (any free port) to 65535")
         if self.token_hash is None and not self.has_tokens and not is_loopback(self.host):
@@ -86,6 +97,12 @@ class ServerSettings:
     def public_host(self) -> str:
         """The host name in the public URL, if there is one."""
         return urlsplit(self.public_url).hostname or ""
+
+    @property
+    def public_origin(self) -> str:
+        """Scheme, host and port of the public URL, as browsers send them in `Origin`, if there is one."""
+        public = urlsplit(self.public_url.lower())
+        return f"{public.scheme}://{public.netloc}" if self.public_url else ""
 
     @property
     def is_https(self) -> bool:

@@ -35,6 +35,7 @@ class Argilla(Recipe):
     name = "argilla"
     summary = "Argilla records, nested or flat: rankings, ratings, labels of pairs"
     suffixes = (".json", ".jsonl", ".parquet")
+    marks = ("fields responses", "*.responses.users")
 
     def matches(self, fields: Mapping[str, Any]) -> bool:
         nested = isinstance(fields.get("fields"), dict) and isinstance(fields.get("responses"), dict)

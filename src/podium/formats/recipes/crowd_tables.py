@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from podium.core.errors import Option
@@ -34,7 +34,7 @@ class CrowdRecipe(Recipe):
     """
 
     suffixes = (".csv", ".tsv")
-    only_tables = True
+    containers = frozenset({"table"})
     task_prefix = ""
     answer_prefix = ""
     worker_keys: tuple[str, ...] = ()
@@ -129,8 +129,7 @@ class MechanicalTurk(CrowdRecipe):
     answer_prefix = "Answer."
     worker_keys = ("WorkerId",)
 
-    def matches(self, fields: Mapping[str, Any]) -> bool:
-        return {"HITId", "WorkerId"} <= fields.keys() and any(name.startswith("Answer.") for name in fields)
+    marks = ("HITId WorkerId Answer.*",)
 
     def drop_reason(self, record: Record) -> str | None:
         return "rejected assignment" if record.get("AssignmentStatus") == "Rejected" else None
@@ -148,8 +147,7 @@ class Toloka(CrowdRecipe):
     answer_prefix = "OUTPUT:"
     worker_keys = ("ASSIGNMENT:worker_id", "ASSIGNMENT:user_id")
 
-    def matches(self, fields: Mapping[str, Any]) -> bool:
-        return any(n.startswith("INPUT:") for n in fields) and any(n.startswith("OUTPUT:") for n in fields)
+    marks = ("INPUT:* OUTPUT:*",)
 
     def drop_reason(self, record: Record) -> str | None:
         if not any(value for name, value in record.fields.items() if name.startswith(("INPUT:", "OUTPUT:"))):
@@ -165,14 +163,8 @@ class CrowdKit(Recipe):
     name = "crowd-kit"
     summary = "crowd-kit tables: worker, left, right, label; or task, worker, label"
     suffixes = (".csv", ".tsv", ".parquet")
-    only_tables = True
-
-    def matches(self, fields: Mapping[str, Any]) -> bool:
-        return {"worker", "left", "right", "label"} <= fields.keys() or {
-            "task",
-            "worker",
-            "label",
-        } <= fields.keys()
+    containers = frozenset({"table"})
+    marks = ("worker left right label", "task worker label")
 
     def read_records(
         self,

@@ -27,7 +27,7 @@ class MtBenchPairs(Recipe):
 
     name = "mt-bench-pairs"
     summary = "MT-Bench pairwise judgments (g1_winner, g2_winner)"
-    marks = ("model_1", "model_2", "g1_winner", "g2_winner")
+    marks = ("model_1 model_2 g1_winner g2_winner",)
 
     def read_records(
         self,
@@ -83,7 +83,7 @@ class MtBenchSingle(Recipe):
 
     name = "mt-bench-single"
     summary = "MT-Bench single-answer grades"
-    marks = ("question_id", "model", "judge", "judgment", "score")
+    marks = ("question_id model judge judgment score",)
 
     def read_records(
         self,
@@ -114,7 +114,7 @@ class AlpacaEval(Recipe):
 
     name = "alpaca-eval"
     summary = "AlpacaEval annotations (generator_1, generator_2, preference)"
-    marks = ("instruction", "generator_1", "generator_2", "preference")
+    marks = ("instruction generator_1 generator_2 preference",)
 
     def read_records(
         self,
@@ -169,7 +169,7 @@ class ArenaHard(Recipe):
 
     name = "arena-hard"
     summary = "Arena-Hard judgments (games with scores such as A>>B)"
-    marks = ("model", "judge", "games")
+    marks = ("model judge games",)
 
     def read_records(
         self,

@@ -42,6 +42,7 @@ class LabelStudio(Recipe):
     name = "label-studio"
     summary = "Label Studio exports (JSON, JSON_MIN): pairwise, ranker, rating"
     suffixes = (".json",)
+    marks = ("data annotations", "annotation_id annotator lead_time")
 
     def matches(self, fields: Mapping[str, Any]) -> bool:
         full = isinstance(fields.get("data"), dict) and isinstance(fields.get("annotations"), list)

@@ -35,10 +35,12 @@ class HelpSteer(Recipe):
 
     name = "helpsteer"
     summary = "HelpSteer preferences from -3 to 3"
-
-    def matches(self, fields: Mapping[str, Any]) -> bool:
-        pair = {"response1", "response2"} <= fields.keys() or {"response_1", "response_2"} <= fields.keys()
-        return pair and ("overall_preference" in fields or "preference_strength" in fields)
+    marks = (
+        "response1 response2 overall_preference",
+        "response1 response2 preference_strength",
+        "response_1 response_2 overall_preference",
+        "response_1 response_2 preference_strength",
+    )
 
     def read_records(
         self,
@@ -89,6 +91,7 @@ class Trl(Recipe):
     summary = "TRL preference data: prompt, chosen, rejected"
     suffixes = (".jsonl", ".parquet", ".csv", ".json")
     holds = frozenset({"votes"})
+    marks = ("prompt completion label", "chosen rejected")
 
     def matches(self, fields: Mapping[str, Any]) -> bool:
         if {"prompt", "completion", "label"} <= fields.keys():
@@ -194,7 +197,7 @@ class UltraFeedback(Recipe):
 
     name = "ultrafeedback"
     summary = "UltraFeedback: completions of several models with scores"
-    marks = ("instruction", "completions")
+    marks = ("instruction completions",)
 
     def read_records(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from podium.core.errors import MessageText, Option, ParameterError, PodiumWarning
@@ -13,7 +14,7 @@ from podium.data.column_roles import WORDS, normalize_name
 from podium.data.ids import Id
 from podium.formats.base import Content, Format
 from podium.formats.recipes.judgments import Judgments
-from podium.formats.recipes.records import Record, find_value, iterate_records
+from podium.formats.recipes.records import Container, Record, find_value, iterate_records
 from podium.storage.files import Source, derive_expert_names, refuse_same_names
 
 __all__ = ["Recipe", "find_pair", "find_query_key", "parse_grades", "split_keys"]
@@ -35,23 +36,35 @@ _QUERY_WORDS = (
 class Recipe(Format):
     """The files of one tool; a subclass with a `name` is registered as a format.
 
-    A file is read by a recipe if its first record has all `marks` (keys, or paths of keys joined by dots), or
-    if the recipe is named. `read_records` adds the judgments of all records; its keyword parameters are
-    options: `query`, `items` and `expert` name the keys that hold them.
+    A file is read by a recipe if its first record lies in one of the `containers`, has the `marks` and
+    `matches`, or if the recipe is named. Marks are keys or paths of keys joined by dots, separated by spaces; a
+    star stands for any text, and one of several texts of marks is enough. `matches` looks at the values where
+    keys do not identify the tool. `read_records` adds the judgments of all records; its keyword parameters
+    are options: `query`, `items` and `expert` name the keys that hold them.
     """
 
     _registry: ClassVar[Registry[Any]] = recipes
     holds = frozenset()
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".jsonl")
-    marks: ClassVar[tuple[str, ...]] = ()
-    only_tables: ClassVar[bool] = False  # detected in CSV and Parquet alone
+    marks: ClassVar[tuple[str, ...]] = ("",)
+    containers: ClassVar[frozenset[Container]] = frozenset({"json", "table"})
     unlisted: ClassVar[Unlisted] = "unknown"
 
-    def matches(self, fields: Mapping[str, Any]) -> bool:
-        """Whether a record with these fields has the marks."""
-        return bool(self.marks) and all(
-            mark in fields or find_value(fields, mark) is not None for mark in self.marks
+    def has_marks(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a record has all marks of one of the texts."""
+        return any(
+            all(
+                any(fnmatchcase(key, mark) for key in fields)
+                if "*" in mark
+                else find_value(fields, mark) is not None or mark in fields
+                for mark in marks.split()
+            )
+            for marks in self.marks
         )
+
+    def matches(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a record that has the marks holds the values of this tool."""
+        return True
 
     def read_records(self, records: Iterator[Record], judgments: Judgments) -> None:
         """Add the judgments of the records of one file."""

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from podium.core.errors import InputError, MessageText
 from podium.core.optional import is_installed, require_module
@@ -17,11 +17,21 @@ from podium.formats.parquet import open_parquet
 from podium.formats.text_ids import refuse_surrogates_in
 from podium.storage.files import Source
 
-__all__ = ["FirstRecord", "Record", "find_first_record", "find_value", "iterate_records", "to_id"]
+__all__ = [
+    "Container",
+    "FirstRecord",
+    "Record",
+    "find_first_record",
+    "find_value",
+    "iterate_records",
+    "to_id",
+]
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{},]')
 _DELIMITER = re.compile(rb"[,\t;|]")
 _PARQUET = b"PAR1"
+
+Container = Literal["json", "table"]  # tables are CSV and Parquet
 
 
 @dataclass(frozen=True)
@@ -157,10 +167,10 @@ def _is_document(start: bytes) -> bool:
 
 
 class FirstRecord(NamedTuple):
-    """The first record of a file, perhaps cut, and whether a table contains it; of Parquet, one that might be."""
+    """The first record of a file, perhaps cut, and what contains it; of Parquet, a record that it might hold."""
 
     fields: Mapping[str, Any]
-    is_table: bool
+    container: Container
 
 
 def find_first_record(source: Source, head: bytes) -> FirstRecord | None:
@@ -170,13 +180,13 @@ def find_first_record(source: Source, head: bytes) -> FirstRecord | None:
             return None
         try:
             schema = open_parquet(source).schema_arrow
-            return FirstRecord({field.name: _make_example(field.type) for field in schema}, True)
+            return FirstRecord({field.name: _make_example(field.type) for field in schema}, "table")
         except (InputError, ValueError):  # the reader says why
             return None
     text = head.lstrip()
     if text[:1] in (b"{", b"["):
         fields = _decode_beginning(text)
-        return FirstRecord(fields, False) if isinstance(fields, dict) else None
+        return FirstRecord(fields, "json") if isinstance(fields, dict) else None
     if not text or not _DELIMITER.search(text.partition(b"\n")[0]):
         return None
     # the header and the first row; a row with quotes may extend over lines
@@ -188,7 +198,7 @@ def find_first_record(source: Source, head: bytes) -> FirstRecord | None:
         table = Csv().read_table(beginning, None, None, frozenset())
     except InputError:
         return None
-    return FirstRecord({name: cells[0] for name, cells in table.columns.items()}, True)
+    return FirstRecord({name: cells[0] for name, cells in table.columns.items()}, "table")
 
 
 def _make_example(kind: Any) -> Any:

@@ -48,6 +48,7 @@ class RanxRun(Recipe):
     name = "ranx"
     summary = "ranx Run as JSON: {query: {item: score}}"
     suffixes = (".json",)
+    containers = frozenset({"json"})
     holds = frozenset({"lists"})
     unlisted = "below"
 
@@ -85,6 +86,7 @@ class RanxQrels(Recipe):
     name = "ranx-qrels"
     summary = "ranx Qrels as JSON: {query: {item: grade}}"
     suffixes = (".json",)
+    containers = frozenset({"json"})
     holds = frozenset({"labels"})
 
     def matches(self, fields: Mapping[str, Any]) -> bool:
@@ -120,7 +122,7 @@ class Beir(Recipe):
     name = "beir"
     summary = "BEIR qrels: query-id, corpus-id, score"
     suffixes = (".tsv",)
-    marks = ("query-id", "corpus-id", "score")
+    marks = ("query-id corpus-id score",)
     holds = frozenset({"labels"})
 
     def read_records(self, records: Iterator[Record], judgments: Judgments) -> None:
@@ -213,6 +215,7 @@ class SearchResponse(Recipe):
 
     name = "search-response"
     summary = "Elasticsearch and OpenSearch responses (hits, _msearch)"
+    marks = ("hits", "responses")
     unlisted = "below"
 
     def matches(self, fields: Mapping[str, Any]) -> bool:

@@ -32,10 +32,10 @@ class Prodigy(Recipe):
     name = "prodigy"
     summary = "Prodigy annotations with options (choice)"
     suffixes = (".jsonl",)
-    marks = ("options", "answer")
+    marks = ("options answer accept",)
 
     def matches(self, fields: Mapping[str, Any]) -> bool:
-        return isinstance(fields.get("options"), list) and "answer" in fields and "accept" in fields
+        return isinstance(fields["options"], list)
 
     def read_records(
         self,
@@ -88,11 +88,12 @@ class Doccano(Recipe):
     name = "doccano"
     summary = "doccano document classification: labels are grades"
     suffixes = (".jsonl", ".json")
+    marks = ("id label*",)
 
     def matches(self, fields: Mapping[str, Any]) -> bool:
         label = fields.get("label", fields.get("labels"))
         plain = isinstance(label, list) and all(isinstance(value, str | int | float) for value in label)
-        return plain and "id" in fields and bool({"text", "data", "filename"} & fields.keys())
+        return plain and bool({"text", "data", "filename"} & fields.keys())
 
     def read_records(
         self,

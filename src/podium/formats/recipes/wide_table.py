@@ -31,7 +31,7 @@ class WideTable(Recipe):
     name = "wide"
     summary = "wide table: a row per item, a column per expert"
     suffixes = (".csv", ".tsv", ".parquet")
-    only_tables = True
+    containers = frozenset({"table"})
     holds = frozenset({"lists"})
 
     def matches(self, fields: Mapping[str, Any]) -> bool:

@@ -22,7 +22,7 @@ def build_share_view(c: ViewContext) -> View:
     """Everything that leaves the studio, with its address."""
     spec, _ = c.method()
     state = f"?{urlencode([('m', spec)])}"
-    base = f"/p/{c.project.id}"
+    base = c.build_link("").rstrip("/")
     rankings = [(word, f"{base}/ranking.{suffix}{state}") for suffix, word in RANKINGS.items()]
     figures = _list_figures(c)
     listed = [
@@ -53,7 +53,7 @@ def _list_figures(c: ViewContext) -> list[tuple[str, str]]:
             continue
         with contextlib.suppress(PodiumError):
             found = [b for b in view(c).blocks if isinstance(b, Figure)]
-            figures += [(f"{view.title}: {b.caption}", f"/p/{c.project.id}/{name}/{b.name}") for b in found]
+            figures += [(f"{view.title}: {b.caption}", c.build_link(f"{name}/{b.name}")) for b in found]
     return figures
 
 

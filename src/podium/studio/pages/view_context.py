@@ -74,9 +74,10 @@ class ViewContext:
         return int(text)
 
     def build_link(self, view: str, *pairs: tuple[str, Any]) -> str:
-        """The permanent link of a view."""
+        """The permanent link of a view, below the sub-path of the server: scripts and programs use it as it is."""
         given = [(k, v) for k, v in pairs if v not in (None, "")]
-        return f"/p/{self.project.id}/{view}" + (f"?{urlencode(given)}" if given else "")
+        place = f"{self.work.settings.root_path}/p/{self.project.id}/{view}"
+        return place + (f"?{urlencode(given)}" if given else "")
 
     def query(self) -> Id:
         """The requested query, or the first one."""
