@@ -1,8 +1,8 @@
 """What a process of `podium fuse` spends outside reading, computing and writing, on runs of a million rows in all.
 
-python benchmarks/cli_overhead.py [--turns 5] [--rows 1000000]
+python benchmarks/cli_overhead.py [--turns 5] [--rows 1000000] [--method rrf]
 
-Writes three runs to a temporary folder. A turn runs `podium fuse a.run b.run c.run -o out.run` as a process of its own
+Writes three runs to a temporary folder. A turn runs `podium fuse -m rrf a.run b.run c.run -o out.run` as a process of its own
 (wall and processor time of the whole process, from its start to its end) and, in another process, reads the same
 files, fuses them and writes the same result after a first round on small files, with a clock around each step. The
 overhead is the difference: interpreter, imports, the command line, the report on standard error, and teardown. Both
@@ -26,13 +26,13 @@ import numpy as np
 RUNS, DEPTH = 3, 100
 STEPS = """
 import json, sys, time
-from podium import formats, make
-paths, small, out = sys.argv[1:4], sys.argv[4:7], sys.argv[7]
+from podium import formats, fuse
+paths, small, out, method = sys.argv[1:4], sys.argv[4:7], sys.argv[7], sys.argv[8]
 def take_steps(paths, out):
     clocks = [(time.perf_counter(), time.process_time())]
     preferences = formats.read(paths).preferences
     clocks.append((time.perf_counter(), time.process_time()))
-    consensus = make("rrf").aggregate(preferences)
+    consensus = fuse(preferences, method=method)
     clocks.append((time.perf_counter(), time.process_time()))
     formats.write(consensus, out, overwrite=True)
     clocks.append((time.perf_counter(), time.process_time()))
@@ -86,6 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--method", default="rrf")
     parser.add_argument("--imports", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -95,7 +96,7 @@ def main() -> None:
         out = str(folder / "out.run")
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
-        command = [sys.executable, "-m", "podium", "fuse", *paths, "-o", out, "--overwrite"]
+        command = [sys.executable, "-m", "podium", "fuse", "-m", given.method, *paths, "-o", out, "--overwrite"]
         if given.imports:
             run_command(command, environment)  # compiles
             print_imports(command, environment)
@@ -104,7 +105,7 @@ def main() -> None:
         whole, steps = [], []
         for _ in range(given.turns):
             whole.append(run_command(command, environment))
-            words = [sys.executable, "-c", STEPS, *paths, *small, out]
+            words = [sys.executable, "-c", STEPS, *paths, *small, out, given.method]
             done = subprocess.run(
                 words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, check=True
             )
