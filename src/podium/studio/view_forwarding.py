@@ -25,6 +25,9 @@ FIRST = re.compile(r"/p/[^/.]+")  # redirects to the view that suits the data
 VIEW = re.compile(r"/p/([^/]+)/([^/.]+)(?:\.(?:json|csv))?(?:/[^/]+\.(?:svg|rows))?")
 VIEW_ROUTE = "/p/{project}/{view}"  # for logs and metrics
 DATA = (".json", ".csv", ".svg", ".rows")  # what programs and pictures wait for; pages show progress instead
+GRACE = (
+    1.0  # seconds in which a process that exceeds its time is killed: what it stores just then is not denied
+)
 ASK = 5.0  # seconds between signs that a request still waits
 SENT = frozenset({b"cookie", b"accept", b"content-type", b"host"})  # headers that a process needs
 
@@ -123,7 +126,7 @@ async def _run_task(request: Request, task: ViewTask, remedy: str) -> Any:
     processes, seconds = request.app.state.processes, task.seconds
     try:
         processes.submit(task.key, lambda: task)
-        return await _await_outcome(task, seconds, request.receive)
+        return await _await_outcome(task, seconds + GRACE, request.receive)
     except (TimeoutError, TaskCanceled) as error:
         request.scope["podium.cause"] = str(error) or "timeout"
         if task.started is None:
