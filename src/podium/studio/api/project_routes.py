@@ -172,9 +172,25 @@ async def rename_project(request: Request) -> Response:
     ),
 )
 async def remove_project(request: Request) -> Response:
-    """Remove a project with its jobs, models and uploaded files."""
-    await run_in_threadpool(request.app.state.store.remove_project, request.path_params["project"])
+    """Remove a project; for a day it can be restored with its jobs, models and files."""
+    store, project = read_store(request)
+    await run_in_threadpool(store.project, project)
+    await run_in_threadpool(store.hide_project, project)
     return Response(status_code=204)
+
+
+@router.post(
+    "/v1/projects/{project}/restore",
+    **describe_route(
+        None, record_models.ProjectAnswer, "Restore a removed project", 404, 422, tag="projects",
+        parameters=(PROJECT,), done=200,
+    ),
+)  # fmt: skip
+async def restore_project(request: Request) -> Response:
+    """Undo the removal of a project, within a day."""
+    store, project = read_store(request)
+    await run_in_threadpool(store.restore_project, project)
+    return build_json_response(build_project_document(await run_in_threadpool(store.project, project)))
 
 
 @router.post(
