@@ -64,7 +64,10 @@ CROWDAGG_RBP = _figures_by_set(
 )
 
 BASELINE = "Net votes"
-_AS_PUBLISHED = "pair=difference, unjudged=even, scale=all, quality=query, prior_agree=0, prior_disagree=0"
+_AS_PUBLISHED = (
+    "pair=difference, unjudged=even, scale=all, quality=query, decided_by=all, "
+    "prior_agree=0, prior_disagree=0"
+)
 _ROWS = (
     PublishedRow(BASELINE, "net_votes"),
     PublishedRow("Copeland", "copeland"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import socket
 
 import pytest
 
 from browsing import go, settled, until
 from podium.data.demo import demo
+from serving import started
 
 VOTES = "model_a,model_b,winner,judge\n" + "".join(
     f"model-{a},model-{b},{'model_a' if (a + 2 * b + j) % 3 else 'model_b'},judge-{j}\n"
@@ -128,6 +130,27 @@ def test_a_picture_can_be_asked(open_page, address, shot):
     page.locator(".picture svg .mark-rect path").nth(3).hover(force=True)
     page.wait_for_selector("#vg-tooltip-element.visible")
     shot(page, "interactive-1280")
+
+
+def test_scripts_work_below_a_sub_path(browser, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    root = f"http://127.0.0.1:{port}/podium"
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    with started(tmp_path / "studio", "--quiet", "--port", port, "--public-url", root):
+        go(page, root, "/p/demo/query?q=q003")
+        page.get_by_role("button", name="Interactive").click()
+        page.wait_for_selector(".picture svg")
+        go(page, root, "/p/demo/why?q=q003&m=rrf")
+        page.get_by_label("echo-2", exact=True).focus()
+        with page.expect_response("**/rank.json**"):
+            page.keyboard.press("End")
+        until(page, "document.getElementById('status').textContent.includes('changed rank')")
+        assert page.locator("#places tbody a").first.get_attribute("href").startswith("/podium/p/demo/why?")
+    context.close()
 
 
 def test_upload_votes_and_see_the_leaderboard(open_page, shot, tmp_path):

@@ -1,4 +1,7 @@
-"""Random cases for the fuzz tests of the kernels; PODIUM_FUZZ_CASES sets their number per test."""
+"""Random cases for the fuzz tests of the kernels.
+
+PODIUM_FUZZ_CASES sets their number per test, or the first case and the one after the last: `2000:2500`.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ import pytest
 
 from podium.kernels import dispatch
 
-CASES = int(os.environ.get("PODIUM_FUZZ_CASES", "20"))
+FIRST, _, STOP = os.environ.get("PODIUM_FUZZ_CASES", "20").rpartition(":")
+CASES = range(int(FIRST or 0), int(STOP))
 
 
-@pytest.fixture(params=range(CASES), ids=str)
+@pytest.fixture(params=CASES, ids=str)
 def random(request, monkeypatch):
     """A generator per case; every third case runs in several threads, however small it is."""
     if request.param % 3 == 0:

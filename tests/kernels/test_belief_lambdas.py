@@ -44,6 +44,13 @@ def test_gradients_equal_the_plain_loops(monkeypatch, cutoff, tied):
             assert found.mass[q] == pytest.approx(sum(weights.values()), abs=1e-11)
 
 
+def test_equal_beliefs_have_no_loss_however_far_the_scores_are_apart():
+    scores, belief = drawn(3, 60, tied=False)[0] * 1e12, np.full(60, 0.7)
+    found = belief_lambdas.compute_belief_lambdas(scores, belief, np.array([0, 60]), 10)
+    assert found.loss.tolist() == found.mass.tolist() == [0.0]
+    assert not found.slope.any()
+
+
 @settings(max_examples=60, deadline=None)
 @given(n=st.integers(2, 9), cutoff=st.integers(1, 10), seed=st.integers(0, 10**6))
 def test_changes_are_what_swaps_do(n, cutoff, seed):

@@ -7,7 +7,13 @@ import pytest
 
 import podium.methods.quality_fusion as quality_fusion
 from podium import Preferences, QualityWeightedFusion, deploy, make
-from podium.kernels.expert_agreement import QueryLists, compute_expert_correlations, estimate_expert_quality
+from podium.kernels.expert_agreement import (
+    QueryLists,
+    compute_expert_correlations,
+    compute_order_shares,
+    estimate_expert_quality,
+    measure_order_evidence,
+)
 from podium.methods.positional import RankBiasedCentroids, ReciprocalRankFusion
 
 ITEMS = [f"d{i:02d}" for i in range(20)]
@@ -168,11 +174,14 @@ def test_correlations_are_those_of_numpy():
     ranks = [np.array([dice.permutation(7) + 1.0 for _ in range(3)]) for _ in range(4)]
     ranks[1][2] = np.where(ranks[1][2] > 4, 0, ranks[1][2])
     queries = [QueryLists(np.arange(3), rank) for rank in ranks]
-    correlation, shared, items, by_query = compute_expert_correlations(queries, lambda r: 1 / (60 + r), 3)
+    correlation, shared, items, length, by_query = compute_expert_correlations(
+        queries, lambda r: 1 / (60 + r), np.ones(3)
+    )
     expected = np.mean([np.corrcoef(np.where(r > 0, 1 / (60 + np.maximum(r, 1)), 0)) for r in ranks], axis=0)
     assert correlation == pytest.approx(expected, abs=1e-12)
     assert shared.tolist() == [[4] * 3] * 3
     assert items.tolist() == [28] * 3
+    assert length.tolist() == [7, 7, (7 * 3 + 4) / 4]
     pairs = [
         np.corrcoef(np.where(r > 0, 1 / (60 + np.maximum(r, 1)), 0))[np.triu_indices(3, 1)].mean()
         for r in ranks
@@ -185,7 +194,102 @@ def test_quality_is_recovered_from_a_one_factor_model():
     true = np.array([0.9, 0.7, 0.5, 0.3, 0.0])
     correlation = np.outer(true, true)
     np.fill_diagonal(correlation, 1.0)
-    quality = estimate_expert_quality(correlation, np.arange(5), np.full(5, 10**9))
+    quality = estimate_expert_quality(correlation, np.arange(5), np.full(5, 10**9), np.ones(5))
     assert np.argsort(-quality).tolist() == [0, 1, 2, 3, 4]
     assert quality[-1] == pytest.approx(0, abs=1e-6)
     assert quality / quality[0] == pytest.approx(true / true[0], abs=0.12)
+
+
+def test_order_evidence_is_the_mean_correlation_of_place_and_support():
+    """The plain definition, list by list."""
+    dice = np.random.default_rng(3)
+    weight, queries = np.array([1.0, 0.5, 2.0, 0.0]), []
+    for _ in range(5):
+        rank = np.array([np.where(dice.random(9) < 0.6, dice.permutation(9) + 1.0, 0.0) for _ in range(4)])
+        queries.append(QueryLists(np.arange(4), rank))
+    evidence = measure_order_evidence(queries, weight)
+    for expert in range(4):
+        products, degrees = 0.0, 0
+        for _, rank in queries:
+            mine = np.flatnonzero(rank[expert])
+            others = [e for e in range(4) if e != expert]
+            support = [sum(weight[e] * (rank[e] > 0).sum() for e in others if rank[e, i] > 0) for i in mine]
+            products += (len(mine) - 1) * np.corrcoef(-rank[expert, mine], support)[0, 1]
+            degrees += len(mine) - 1
+        assert evidence.agreement[expert] == pytest.approx(products / degrees, abs=1e-12)
+        assert evidence.error[expert] == pytest.approx(degrees**-0.5)
+
+
+def test_order_shares_give_the_benefit_of_the_doubt():
+    shares = compute_order_shares(
+        np.array([0.5, 0.5, 0.0, -0.5, 0.0]), np.array([0.02, 0.02, 0.02, 0.02, 0.5])
+    )
+    assert shares == pytest.approx([1.0, 1.0, 0.08, 0.0, 1.0])
+    assert (
+        compute_order_shares(np.array([0.1, -0.4]), np.array([0.1, 0.1])) == 1
+    ).all()  # nobody is known to be right
+    assert (compute_order_shares(np.zeros(2), np.full(2, np.inf)) == 1).all()
+
+
+def simulate_bad_majority(change, seed=0):
+    """Two of ten experts list the best twelve of forty items in the order they see; the lists of the others change."""
+    dice, table = np.random.default_rng(seed), {}
+    for query in range(60):
+        lists = [np.argsort(np.arange(40) + dice.normal(0, 5, 40))[:12] for _ in range(10)]
+        table[query] = {
+            f"e{k}": [f"d{i:02d}" for i in (items if k < 2 else change(items, dice))]
+            for k, items in enumerate(lists)
+        }
+    return table
+
+
+def count_true_tops(consensus):
+    """The mean number of the best five items among the first five."""
+    best = {f"d{i:02d}" for i in range(5)}
+    return np.mean([len(best & set(consensus.ranking(q)[:5])) for q in consensus.queries])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "change",
+    [lambda items, _: items[::-1], lambda items, dice: dice.permutation(items)],
+    ids=["reversed", "random"],
+)
+def test_a_majority_of_reversed_or_random_partial_lists_is_not_followed(change, seed):
+    p = Preferences.from_lists(simulate_bad_majority(change, seed))
+    rule = QualityWeightedFusion().choose_rule(p)
+    assert min(rule.weights["e0"], rule.weights["e1"]) > 3 * max(rule.weights[f"e{k}"] for k in range(2, 10))
+    fused = make("quality_weighted").aggregate(p)
+    assert count_true_tops(fused) > max(count_true_tops(make(m).aggregate(p)) for m in ("rrf", "rbc"))
+    assert "the order of these lists counts for less than half: e2, e3" in " ".join(fused.diagnostics.notes)
+
+
+def test_scores_are_points_of_which_the_order_counts_in_part():
+    """The formula, item by item; contributions add up to the score."""
+    table = simulate_bad_majority(lambda items, _: items[::-1])
+    p = Preferences.from_lists(table)
+    method = QualityWeightedFusion(points="rrf")
+    estimate = method._estimate(p, np.ones(len(p.experts)))
+    assert 0 == estimate.order.min() < estimate.order.max() == 1
+    consensus, expected = method.aggregate(p), {}
+    for code in range(10):
+        items = table[7][f"e{code}"]
+        points = np.array([1 / (60 + r) for r in range(1, len(items) + 1)])
+        share = estimate.order[code]
+        for item, own in zip(items, points, strict=True):
+            part = estimate.weights[code] * (share * own + (1 - share) * points.mean())
+            expected[item] = expected.get(item, 0.0) + part
+    scores = consensus.to_dict()[7]
+    assert scores == pytest.approx(expected, rel=1e-9)
+    item = consensus.ranking(7)[2]
+    assert sum(method.explain(p, 7, item).values()) == pytest.approx(scores[item], rel=1e-9)
+
+
+def test_one_flood_of_random_items_does_not_decide():
+    p = simulate(
+        GOOD,
+        depth=8,
+        flood=lambda lists, dice: dice.permutation(ITEMS + [f"x{i}" for i in range(80)]).tolist(),
+    )
+    weights = weights_of(p)
+    assert weights["flood"] < 0.1 * min(weights[e] for e in GOOD)

@@ -124,6 +124,12 @@ def test_a_method_is_applied_to_new_files(client):
         == 422
     )
     assert post(client, f"/p/{project}/apply", m="borda", format="csv").status_code == 422
+    # after an error the form is there again, with what was chosen
+    again = post(client, f"/p/{project}/apply", [("files", ("b.run", b"\x00\x01"))], m="borda", format="csv")
+    assert again.status_code == 422
+    assert 'role="alert"' in again.text
+    assert "<option selected>borda</option>" in again.text
+    assert "<option selected>csv</option>" in again.text
 
 
 def test_every_page_shows_the_same_answer(client):

@@ -98,6 +98,8 @@ cdef void add_pair_lambdas(int64_t n, int64_t top, Places w) noexcept nogil:
             left -= p_ab
             between = w.d[a] * (w.above[b] - w.best[b] - inner) + under - (w.seen[b] - w.passed[b])
             change = fabs(w.d[a] * (p_ba - p_ab) + between + (w.d[a] - w.d[b]) * (w.tail[b] - left))
+            # swapping equal beliefs changes nothing; the sums leave a rounding error, which a large gap multiplies
+            change *= w.e[a] != w.e[b]
             gap = change * (p_ab - w.f[a] / (w.f[a] + w.f[b]))
             w.pull[a] += gap
             w.pull[b] -= gap

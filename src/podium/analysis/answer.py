@@ -83,7 +83,8 @@ class Answer(Result[TuningRow]):
         if self.metric is not None and self.value is not None:
             figures = f"; {self.metric} {format_decimal(self.value)}"
             if self.low is not None and self.high is not None:
-                figures += f" ({self.level:.0%} interval {self._format_value_interval()})"
+                interval = f"{format_decimal(self.low)} to {format_decimal(self.high)}"
+                figures += f" ({self.level:.0%} interval {interval})"
             gains = [f"{format_decimal(r.difference, sign=True)} over {r.name}" for r in self.rows]
             figures += "".join(f", {gain}" for gain in gains)
             if self.p is not None:
@@ -94,9 +95,6 @@ class Answer(Result[TuningRow]):
     def describe(self) -> str:
         """The two sentences."""
         return " ".join(filter(None, self.sentences))
-
-    def _format_value_interval(self) -> str:
-        return f"{format_decimal(self.low)} to {format_decimal(self.high)}"
 
     def headline(self) -> str:
         """The method and how sure it is."""

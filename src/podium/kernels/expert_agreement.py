@@ -1,4 +1,4 @@
-"""How far experts agree, over many queries: correlations of their lists, copies, and the quality that follows."""
+"""How far experts agree, over many queries: whose order and whose choice of items the other experts confirm."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from podium.kernels.graphs import label_matrix_components
 
 __all__ = [
     "ExpertCorrelations",
+    "OrderEvidence",
     "QueryLists",
-    "RankEvidence",
     "compute_expert_correlations",
+    "compute_order_shares",
     "estimate_expert_quality",
     "find_copies",
-    "measure_rank_evidence",
+    "measure_order_evidence",
 ]
 
 COPY = 0.98  # experts whose lists correlate more than this are copies of one expert
 STEPS = 3  # of the iteration between quality and consensus; its order is stable after two
 TOP, TAIL = 0.2, 0.5  # the upper fifth and the lower half of a list
+ERRORS = 2.0  # standard errors by which an order must be worse than others before it counts for less
 
 
 class QueryLists(NamedTuple):
@@ -39,30 +41,44 @@ class ExpertCorrelations(NamedTuple):
     mean: F8  # by pair of experts, over the queries that both answer
     shared: I8  # number of these queries
     items: I8  # by expert: items in its queries
+    length: F8  # by expert: mean length of its lists
     by_query: F8  # mean over the pairs of lists of a query; NaN with fewer than two that tell items apart
 
 
-class RankEvidence(NamedTuple):
-    """Share of the other experts that list an item, by its place in a list; NaN without such items."""
+class OrderEvidence(NamedTuple):
+    """By expert: how the order of its lists agrees with the number of other experts that list an item."""
 
-    top: float
-    tail: float
-    unlisted: float
+    agreement: F8  # correlation of place and support within its lists, from -1 (reversed) to 1
+    error: F8  # standard error of that, were the order random; infinite without evidence
+    support: F8  # experts x (upper fifth, lower half, items that it lacks): sums of support
+    items: F8  # numbers of items in these sums
 
 
 def compute_expert_correlations(
-    queries: Iterable[QueryLists], points: Callable[[F8], F8], experts: int
+    queries: Iterable[QueryLists], points: Callable[[F8], F8], order: F8
 ) -> ExpertCorrelations:
-    """Correlations of lists as vectors over all items of a query: the points of a rank, 0 for an item not listed."""
+    """Correlations of lists as vectors over all items of a query: the points of a rank, 0 for an item not listed.
+
+    `order` is by expert the share of its order that counts; for the rest, all items of a list have its mean points.
+    """
+    experts = len(order)
     total, shared = np.zeros((experts, experts)), np.zeros((experts, experts), np.int64)
     items, by_query = np.zeros(experts, np.int64), []
+    length, answered = np.zeros(experts), np.zeros(experts)
     for expert, rank in queries:
-        value = np.where(rank > 0, points(np.maximum(rank, 1.0)), 0.0)
+        listed: B1 = rank > 0
+        size = listed.sum(axis=1)
+        length[expert] += size
+        answered[expert] += 1
+        value = np.where(listed, points(np.maximum(rank, 1.0)), 0.0)
+        if (order[expert] < 1.0).any():
+            flat = value.sum(axis=1, keepdims=True) / np.maximum(size, 1)[:, None]
+            value = np.where(listed, flat + order[expert, None] * (value - flat), 0.0)
         centered = value - value.mean(axis=1, keepdims=True)
-        length = np.sqrt((centered * centered).sum(axis=1))
+        norm = np.sqrt((centered * centered).sum(axis=1))
         # a list that gives all items the same points says nothing about their order
-        varies = length > 1e-9 * value.max(axis=1)
-        unit = centered[varies] / length[varies, None]
+        varies = norm > 1e-9 * value.max(axis=1)
+        unit = centered[varies] / norm[varies, None]
         who = expert[varies]
         block = np.ix_(who, who)
         total[block] += unit @ unit.T
@@ -70,7 +86,8 @@ def compute_expert_correlations(
         items[who] += rank.shape[1]
         count, joint = len(who), unit.sum(axis=0)
         by_query.append((joint @ joint - count) / (count * (count - 1)) if count > 1 else np.nan)
-    return ExpertCorrelations(total / np.maximum(shared, 1), shared, items, np.array(by_query))
+    mean, length = total / np.maximum(shared, 1), length / np.maximum(answered, 1)
+    return ExpertCorrelations(mean, shared, items, length, np.array(by_query))
 
 
 def find_copies(correlation: F8, shared: I8) -> I8:
@@ -78,16 +95,17 @@ def find_copies(correlation: F8, shared: I8) -> I8:
     return label_matrix_components((correlation > COPY) & (shared > 0))
 
 
-def estimate_expert_quality(correlation: F8, group: I8, items: I8) -> F8:
+def estimate_expert_quality(correlation: F8, group: I8, items: I8, length: F8) -> F8:
     """Correlation of every expert with the consensus of the others, each weighted by its own quality.
 
-    Copies of an expert (the same `group`) are left out of the consensus that it is compared with, and together
-    have the weight of one. Estimates from few `items` are pulled to the mean by what their sampling error is
-    of their spread (empirical Bayes), so that without evidence all experts are equal. Below 0: reversed.
+    The first consensus weighs experts by the `length` of their lists: every item that they rank counts once. Copies
+    of an expert (the same `group`) are left out of the consensus that it is compared with, and together have the
+    weight of one. Estimates from few `items` are pulled to the mean by what their sampling error is of their spread
+    (empirical Bayes), so that without evidence all experts are equal. Below 0: reversed.
     """
     share = 1.0 / np.bincount(group)[group]
     same = group[:, None] == group
-    weight, quality = share, np.zeros(len(group))
+    weight, quality = length * share, np.zeros(len(group))
     for _ in range(STEPS):
         inner, own = correlation @ weight, (correlation * same) @ weight
         # variance of the sum over all experts outside the group, from that over all experts
@@ -104,23 +122,51 @@ def estimate_expert_quality(correlation: F8, group: I8, items: I8) -> F8:
     return np.where(active, mean + (quality - mean) * spread / (spread + error), mean)
 
 
-def measure_rank_evidence(queries: Iterable[QueryLists], weight: F8) -> RankEvidence:
-    """How well a place in a list predicts that other experts list the item, over experts by `weight`.
+def measure_order_evidence(queries: Iterable[QueryLists], weight: F8) -> OrderEvidence:
+    """How the place of an item in a list goes with its support: the share of the other experts' rows that list it.
 
-    Items that no expert with a weight lists are left out: they say nothing about the experts that count.
+    Whoever reverses or shuffles a list keeps its items, so no order of other lists moves the support. An expert counts
+    by `weight` x length of its list. Parts of lists leave items out that no expert with a weight lists: they say
+    nothing about the experts that count.
     """
-    sums, counts = np.zeros(3), np.zeros(3)
+    experts = len(weight)
+    product, degrees = np.zeros(experts), np.zeros(experts)
+    sums, counts = np.zeros((experts, 3)), np.zeros((experts, 3))
     for expert, rank in queries:
-        by_list = weight[expert]
         listed: B1 = rank > 0
+        size = listed.sum(axis=1)
+        by_list = weight[expert] * size
         votes = by_list @ listed
-        rest = np.maximum(by_list.sum() - by_list, 1e-300)
-        support = (votes - listed * by_list[:, None]) / rest[:, None]
-        length = listed.sum(axis=1, keepdims=True)
-        part = np.where(rank <= np.maximum(TOP * length, 1), 0, np.where(rank > TAIL * length, 1, -1))
-        part = np.where(listed, part, 2)
-        terms = np.where((votes > 0) & (rest > 1e-12)[:, None], by_list[:, None], 0.0)
-        for which in range(3):
-            sums[which] += (terms * support)[part == which].sum()
-            counts[which] += terms[part == which].sum()
-    return RankEvidence(*np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), np.nan).tolist())
+        rest = by_list.sum() - by_list
+        others = rest > 1e-12
+        support = (votes - listed * by_list[:, None]) / np.where(others, rest, 1.0)[:, None]
+        length = np.maximum(size, 1)[:, None]
+        place = np.where(listed, rank - rank.sum(axis=1, keepdims=True) / length, 0.0)
+        excess = np.where(listed, support - (support * listed).sum(axis=1, keepdims=True) / length, 0.0)
+        scale = np.sqrt((place * place).sum(axis=1) * (excess * excess).sum(axis=1))
+        varies = others & (scale > 1e-9)
+        correlation = -(place * excess).sum(axis=1)[varies] / scale[varies]
+        product[expert[varies]] += (size[varies] - 1) * correlation
+        degrees[expert[varies]] += size[varies] - 1
+        known = (votes > 0) & others[:, None]
+        top, tail = rank <= np.maximum(TOP * length, 1), rank > TAIL * length
+        for part, inside in enumerate((listed & top, listed & tail & ~top, ~listed)):
+            inside &= known
+            sums[expert, part] += (support * inside).sum(axis=1)
+            counts[expert, part] += inside.sum(axis=1)
+    # the correlation of n numbers with a random order of them has the variance 1 / (n - 1)
+    error = np.where(degrees > 0, 1.0 / np.sqrt(np.maximum(degrees, 1.0)), np.inf)
+    return OrderEvidence(product / np.maximum(degrees, 1.0), error, sums, counts)
+
+
+def compute_order_shares(agreement: F8, error: F8) -> F8:
+    """The share of every expert's order that counts: its agreement as a share of that of experts known to be right.
+
+    An expert has the benefit of the doubt: two standard errors are added to its agreement, so that few and short
+    lists count in full. Without an expert whose agreement is above chance, all orders do.
+    """
+    known = agreement > ERRORS * error
+    if not known.any():
+        return np.ones(len(agreement))
+    typical = float(np.average(agreement[known], weights=error[known] ** -2))
+    return np.clip((agreement + ERRORS * error) / typical, 0.0, 1.0)

@@ -47,6 +47,13 @@ class MetricTarget(NamedTuple):
 
     def select_queries(self, rows: I8, queries: I8) -> MetricTarget:
         """The same for some queries, whose rows these are."""
+        pairs = None
+        if self.pairs is not None:
+            starts, better, worse, weight = self.pairs
+            chosen_starts, chosen = segments.gather_segments(starts, queries)
+            order = np.argsort(rows, kind="stable")
+            up, down = (order[np.searchsorted(rows, r[chosen], sorter=order)] for r in (better, worse))
+            pairs = (chosen_starts, up, down, weight[chosen])
         return MetricTarget(
             self.kind,
             self.gain[rows],
@@ -55,16 +62,8 @@ class MetricTarget(NamedTuple):
             self.limit[queries],
             self.scale[queries],
             None if self.weight is None else self.weight[rows],
-            None if self.pairs is None else self._select_pairs(rows, queries),
+            pairs,
         )
-
-    def _select_pairs(self, rows: I8, queries: I8) -> tuple[I8, I8, I8, F8]:
-        assert self.pairs is not None
-        starts, better, worse, weight = self.pairs
-        chosen_starts, chosen = segments.gather_segments(starts, queries)
-        order = np.argsort(rows, kind="stable")
-        up, down = (order[np.searchsorted(rows, r[chosen], sorter=order)] for r in (better, worse))
-        return chosen_starts, up, down, weight[chosen]
 
     def to_columns(self) -> tuple[Any, ...]:
         """All fields, with weights for every row: kernels do not accept None."""
@@ -92,26 +91,21 @@ class OptimizerState(NamedTuple):
 def compute_lambdas(scores: F8, starts: I8, target: MetricTarget) -> F8:
     """The gradient of the objective with respect to every score; descend along it."""
     if target.pairs is not None:
-        return _compute_pair_lambdas(scores, target)
+        # given pairs may contradict each other: slopes of weight * log(1 + exp(worse - better))
+        pair_starts, better, worse, weight = target.pairs
+        row_weight = np.ones(len(scores)) if target.weight is None else target.weight
+        gap = np.clip(scores[better] - scores[worse], -STEEP, STEEP)
+        pull = weight * row_weight[better] * row_weight[worse] / (1.0 + np.exp(gap))
+        pull *= np.repeat(target.scale, np.diff(pair_starts))
+        # one sum for each row and direction, in the order of the pairs
+        up, down = (np.bincount(rows, pull, len(scores)) for rows in (better, worse))
+        return np.asarray(down - up, np.float64)
     out = np.zeros(len(scores))
     sizes = np.diff(starts)
     work = segments.offsets(sizes * sizes)
     order = np.arange(len(scores), dtype=np.int64) - np.repeat(starts[:-1], sizes)
     run_in_threads(core.compute_lambdas, work, starts, scores, *target.to_columns(), order, out)
     return out
-
-
-def _compute_pair_lambdas(scores: F8, target: MetricTarget) -> F8:
-    """The same for given pairs, which may contradict each other: slopes of weight * log(1 + exp(worse - better))."""
-    assert target.pairs is not None
-    starts, better, worse, weight = target.pairs
-    row_weight = np.ones(len(scores)) if target.weight is None else target.weight
-    gap = np.clip(scores[better] - scores[worse], -STEEP, STEEP)
-    pull = weight * row_weight[better] * row_weight[worse] / (1.0 + np.exp(gap))
-    pull *= np.repeat(target.scale, np.diff(starts))
-    # one sum for each row and direction, in the order of the pairs
-    up, down = (np.bincount(rows, pull, len(scores)) for rows in (better, worse))
-    return np.asarray(down - up, np.float64)
 
 
 def train_linear_pass(

@@ -139,13 +139,7 @@ def order_many(margin: F8, start: I8, most_nodes: int) -> tuple[I8, bool]:
     # reduced-cost fixing: flipping any other variable would lose more than the remaining gap
     free = np.abs(relaxed.reduced_costs) < relaxed.objective - held - step * (1 - 1e-6) + 1e-6
     bounds = np.where(free, 0.0, np.rint(relaxed.values)), np.where(free, 1.0, np.rint(relaxed.values))
-    return _branch_and_bound(margin, weight, cuts, bounds, best, most_nodes)
-
-
-def _branch_and_bound(
-    margin: F8, weight: F8, cuts: _TriangleCuts, bounds: tuple[F8, F8], best: I8, most_nodes: int
-) -> tuple[I8, bool]:
-    """Integer solutions, adding triangle cuts until one is an order. Fixed variables cannot improve."""
+    # integer solutions, adding triangle cuts until one is an order
     while True:
         solution = _solve_program(weight, cuts, bounds, most_nodes)
         if solution.status == "infeasible":  # nothing better than the value that fixed the variables

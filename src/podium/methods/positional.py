@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from podium.core.params import Choice, Range, Tune
+from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import B1, F8, I4, I8
@@ -53,13 +54,21 @@ def tabulate_points(compute_points: Callable[[F8], F8], last: int) -> F8:
     return compute_points(ranks)
 
 
+def compute_rank_points(lists: Lists, compute_points: Callable[[F8], F8]) -> F8:
+    """The points of the rank of every row."""
+    last = int(lists.last_rank.max(initial=0))
+    if last > TABLE_LIMIT:
+        return compute_points(lists.rank.astype(np.float64))
+    return tabulate_points(compute_points, last)[lists.rank]
+
+
 def sum_rank_points(preferences: Preferences, compute_points: Callable[[F8], F8], weights: F8) -> F8:
     """By slot, the sum over experts of weight x points of the rank."""
     lists, slots = preferences.lists, len(preferences.index.items)
     last = int(lists.last_rank.max(initial=0))
     per_list = weights[lists.expert]
     if last > TABLE_LIMIT:
-        points = compute_points(lists.rank.astype(np.float64))
+        points = compute_rank_points(lists, compute_points)
         return lists.sum_affine(points, np.zeros(len(lists)), per_list, slots)
     table = tabulate_points(compute_points, last)
     return segments.sum_points(

@@ -14,14 +14,17 @@ from podium.core.text import format_count
 from podium.data.features import Features
 from podium.data.ids import Id
 from podium.data.preferences import Preferences
+from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.expert_agreement import (
+    ExpertCorrelations,
+    OrderEvidence,
     QueryLists,
-    RankEvidence,
     compute_expert_correlations,
+    compute_order_shares,
     estimate_expert_quality,
     find_copies,
-    measure_rank_evidence,
+    measure_order_evidence,
 )
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.input_checks import check_forms
@@ -29,6 +32,7 @@ from podium.methods.positional import (
     Positional,
     RankBiasedCentroids,
     ReciprocalRankFusion,
+    compute_rank_points,
     sum_rank_points,
 )
 
@@ -53,6 +57,7 @@ class _Estimate:
     compared: I8  # codes of the experts that were compared
     quality: F8  # of those
     weights: F8  # of all experts
+    order: F8  # of all experts: the share of the order of their lists that counts
     group: I8  # copies share a number
     queries: int
     doubtful: I8  # codes of queries in which the experts do not agree
@@ -64,7 +69,9 @@ class QualityWeightedFusion(Aggregator):
 
     The quality of an expert is the correlation of its lists with the weighted sum of the other experts' lists;
     its weight is the quality, and 0 for an expert that contradicts the others. Copies of one list are no
-    evidence for each other, and n of them count as the square root of n experts. With `points="auto"` the points
+    evidence for each other, and n of them count as the square root of n experts. The order of a list counts as far as
+    items near its top are listed by more experts than those near its end, which reversed or random lists of other
+    experts cannot change; without that, its items have equal points. With `points="auto"` the points
     are those of `rbc` where a high rank predicts that other experts list the item, and those of `rrf` where
     being listed at all predicts it better. Two experts, or lists without agreement, get equal weights.
 
@@ -91,17 +98,28 @@ class QualityWeightedFusion(Aggregator):
     persistence: Annotated[float, Range(0.0, 0.999999), Tune(0.5, 0.99), "of the points of rbc"] = 0.9
 
     def choose_rule(self, preferences: Preferences) -> Positional:
-        """The rule that ranks these lists, `rrf` or `rbc` with a weight per expert; it can be saved and deployed."""
+        """The rule closest to this method on these lists, `rrf` or `rbc` with a weight per expert, to save or deploy.
+
+        It gives the same scores where every order counts in full; otherwise the weights are those of the orders.
+        """
         check_forms(self, preferences)
         estimate = self._estimate(preferences, self.expert_weights_for(preferences.experts))
-        weights = dict(zip(preferences.experts.tolist(), estimate.weights.tolist(), strict=True))
+        by_order = (estimate.weights * estimate.order).tolist()
+        weights = dict(zip(preferences.experts.tolist(), by_order, strict=True))
         if estimate.rule == "rrf":
             return ReciprocalRankFusion(k=self.k, weights=weights)
         return RankBiasedCentroids(persistence=self.persistence, weights=weights)
 
     def _explain_query(self, preferences: Preferences, query: Id, features: Features | None) -> dict[Id, F8]:
         """Contributions under the weights that come from all queries."""
-        return self.choose_rule(preferences)._explain_query(preferences, query, None)
+        check_forms(self, preferences)
+        estimate = self._estimate(preferences, self.expert_weights_for(preferences.experts))
+        one, alone = preferences.select([query]), np.eye(len(preferences.experts))
+        return {
+            expert: self._sum_points(one, estimate, estimate.weights * alone[code])
+            for code, expert in enumerate(one.experts)
+            if one.active_experts[code]
+        }
 
     @property
     def explains_exactly(self) -> bool:
@@ -111,12 +129,22 @@ class QualityWeightedFusion(Aggregator):
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         estimate = self._estimate(preferences, weights)
         return Outcome(
-            sum_rank_points(preferences, self._get_points(estimate.rule), estimate.weights),
+            self._sum_points(preferences, estimate, estimate.weights),
             floor=0.0,
             notes=tuple(self._describe(preferences, estimate)),
             expert_weights=estimate.weights,
             overwrite=True,
         )
+
+    def _sum_points(self, preferences: Preferences, estimate: _Estimate, weights: F8) -> F8:
+        """By slot, the sum of weight x points; what does not count of an order gives all items of a list the same."""
+        points, order, lists = self._get_points(estimate.rule), estimate.order, preferences.lists
+        if (order == 1.0).all():
+            return sum_rank_points(preferences, points, weights)
+        value = compute_rank_points(lists, points)
+        mean = segments.compute_list_statistics(lists.starts, value).mean
+        flat, slope = (weights * (1.0 - order))[lists.expert], (weights * order)[lists.expert]
+        return lists.sum_affine(value, flat * mean, slope, len(preferences.index.items))
 
     def _get_points(self, rule: str) -> Callable[[F8], F8]:
         """The points by rank of `rrf`, of `rbc`, or, for `auto`, those of the first estimate."""
@@ -129,20 +157,22 @@ class QualityWeightedFusion(Aggregator):
         """Quality and weights of the experts; `given` are the weights that the user set."""
         compared = _select_experts(preferences, given)
         sample = _sample_queries(preferences, compared)
-        rule, lists = self.points, list(_iterate_lists(preferences, sample, compared))
-        while True:
-            correlations = compute_expert_correlations(lists, self._get_points(rule), len(compared))
-            group = find_copies(correlations.mean, correlations.shared)
-            quality = estimate_expert_quality(correlations.mean, group, correlations.items)
-            trust = np.maximum(quality, 0.0) / np.sqrt(np.bincount(group)[group])
-            if not (trust > 0).any():
-                trust = np.ones(len(compared))
-            if rule != "auto":
-                weights = given * trust.mean() if len(trust) else given
-                weights[compared] = given[compared] * trust
-                doubtful = sample[correlations.by_query < DOUBTFUL]
-                return _Estimate(rule, compared, quality, weights, group, len(sample), doubtful)
-            rule = "rbc" if _is_top_heavy(measure_rank_evidence(lists, trust)) else "rrf"
+        lists = list(_iterate_lists(preferences, sample, compared))
+        order, rule = np.ones(len(compared)), self.points
+        # the support of items comes from a first estimate, in which every order counts
+        trust = _estimate_trust(compute_expert_correlations(lists, self._get_points("auto"), order))[0]
+        evidence = measure_order_evidence(lists, trust)
+        order = compute_order_shares(evidence.agreement, evidence.error)
+        if rule == "auto":
+            rule = "rbc" if _is_top_heavy(evidence, trust) else "rrf"
+        correlations = compute_expert_correlations(lists, self._get_points(rule), order)
+        trust, quality, group = _estimate_trust(correlations)
+        weights = given * trust.mean() if len(trust) else given
+        weights[compared] = given[compared] * trust
+        shares = np.ones(len(given))
+        shares[compared] = order
+        doubtful = sample[correlations.by_query < DOUBTFUL]
+        return _Estimate(rule, compared, quality, weights, shares, group, len(sample), doubtful)
 
     def _describe(self, preferences: Preferences, estimate: _Estimate) -> Iterator[str]:
         """What was chosen, in sentences."""
@@ -153,6 +183,13 @@ class QualityWeightedFusion(Aggregator):
         if ignored and len(ignored) < len(compared):
             yield f"contradict the other experts and have weight 0: {', '.join(ignored[:5])}" + (
                 f" and {len(ignored) - 5} more" if len(ignored) > 5 else ""
+            )
+        unordered = [
+            e for e, share in zip(compared, estimate.order[estimate.compared], strict=True) if share < 0.5
+        ]
+        if unordered:
+            yield f"the order of these lists counts for less than half: {', '.join(unordered[:5])}" + (
+                f" and {len(unordered) - 5} more" if len(unordered) > 5 else ""
             )
         for code in np.flatnonzero(np.bincount(estimate.group) > 1)[:3].tolist():
             names = [compared[e] for e in np.flatnonzero(estimate.group == code).tolist()]
@@ -165,12 +202,26 @@ class QualityWeightedFusion(Aggregator):
             yield f"the experts hardly agree in {count} of {estimate.queries:,}, such as {named}"
 
 
-def _is_top_heavy(evidence: RankEvidence) -> bool:
-    """Whether ranks say more than listing; in full lists, where every item is listed, they say all there is."""
-    if np.isnan(evidence.unlisted):
+def _estimate_trust(correlations: ExpertCorrelations) -> tuple[F8, F8, I8]:
+    """By expert the weight, the quality, and a number that copies of one list share."""
+    group = find_copies(correlations.mean, correlations.shared)
+    quality = estimate_expert_quality(correlations.mean, group, correlations.items, correlations.length)
+    trust = np.maximum(quality, 0.0) / np.sqrt(np.bincount(group)[group])
+    return trust if (trust > 0).any() else np.ones(len(trust)), quality, group
+
+
+def _is_top_heavy(evidence: OrderEvidence, trust: F8) -> bool:
+    """Whether ranks say more than listing, by the experts whose order can be trusted.
+
+    In full lists, where every item is listed, ranks say all there is.
+    """
+    weight = np.maximum(evidence.agreement, 0.0)
+    weight = weight if (weight > 0).any() else trust
+    count = weight @ evidence.items
+    if count[2] <= 0:
         return True
-    by_rank, by_listing = evidence.top - evidence.tail, evidence.tail - evidence.unlisted
-    return bool(by_rank > TOP_HEAVY * max(by_listing, 0.0))
+    top, tail, unlisted = weight @ evidence.support / np.maximum(count, 1e-300)
+    return bool(top - tail > TOP_HEAVY * max(tail - unlisted, 0.0))
 
 
 def _select_experts(preferences: Preferences, given: F8) -> I8:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
-import sqlite3
 import socket
-import os
+import sqlite3
 import time
 from dataclasses import dataclass
 from typing import Any

@@ -69,7 +69,10 @@ def compute_coefficients(given: UnitLabels | None, level: float = 0.95) -> tuple
     """The coefficients that the labels determine, with intervals at `level`."""
     if given is None:
         return ()
-    counts = _count_labels(given)
+    # number of annotators by unit and label; units with one label say nothing of agreement
+    shape = int(given.unit.max(initial=-1)) + 1, len(given.values)
+    table = np.bincount(given.unit * shape[1] + given.label, minlength=shape[0] * shape[1]).reshape(shape)
+    counts = np.asarray(table[table.sum(axis=1) >= 2], np.float64)
     units = len(counts)
     if units == 0:
         return ()
@@ -81,29 +84,25 @@ def compute_coefficients(given: UnitLabels | None, level: float = 0.95) -> tuple
         totals[:, :2] = totals[:, :2].mean(axis=1, keepdims=True)
     columns = {"alpha_nominal": _compute_alpha(coincidences, totals, 1.0 - np.eye(counts.shape[1]))}
     if not given.mirrored:
-        columns["alpha_ordinal"] = _compute_alpha(coincidences, totals, _square_rank_gaps(totals))
+        # the distance of two levels is the number of labels between them, those of the levels themselves half
+        middle = np.cumsum(totals, axis=1) - totals / 2
+        rank_gaps = (middle[:, :, None] - middle[:, None, :]) ** 2
+        columns["alpha_ordinal"] = _compute_alpha(coincidences, totals, rank_gaps)
         gaps = (given.values[:, None] - given.values) ** 2
         columns["alpha_interval"] = _compute_alpha(coincidences, totals, gaps)
-    columns["fleiss_kappa"] = _compute_fleiss(totals, agreed, drawn)
+    chance = _divide((totals**2).sum(axis=1), totals.sum(axis=1) ** 2)
+    columns["fleiss_kappa"] = _divide(_divide(agreed, drawn) - chance, 1 - chance)
     cohen = _compute_cohen(given)
     if cohen is not None:
         columns["cohen_kappa"] = cohen
-    summaries = (_summarize(name, values, units, level) for name, values in columns.items())
-    return tuple(c for c in summaries if np.isfinite((c.value, c.low)).all())
-
-
-def _summarize(name: str, values: F8, units: int, level: float) -> AgreementCoefficient:
-    """The estimate is the first value, the others are resamples."""
-    known = values[1:][np.isfinite(values[1:])]
-    ends = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
-    return AgreementCoefficient(name, float(values[0]), float(ends[0]), float(ends[1]), units)
-
-
-def _count_labels(given: UnitLabels) -> F8:
-    """Number of annotators by unit and label; units with one label are excluded."""
-    units, labels = int(given.unit.max(initial=-1)) + 1, len(given.values)
-    counts = np.bincount(given.unit * labels + given.label, minlength=units * labels).reshape(units, labels)
-    return np.asarray(counts[counts.sum(axis=1) >= 2], np.float64)
+    coefficients = []
+    for name, values in columns.items():
+        # the first value is the estimate, the others are resamples
+        known = values[1:][np.isfinite(values[1:])]
+        if len(known) and np.isfinite(values[0]):
+            low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+            coefficients.append(AgreementCoefficient(name, float(values[0]), float(low), float(high), units))
+    return tuple(coefficients)
 
 
 def _iterate_resamples(number: I8) -> Iterator[tuple[slice, F8]]:
@@ -143,18 +142,6 @@ def _compute_alpha(coincidences: F8, totals: F8, distance: F8) -> F8:
     observed = (coincidences * distance).sum(axis=(1, 2))
     expected = np.einsum("rl,rlk,rk->r", totals, distance, totals)
     return np.asarray(1.0 - _divide(observed * (number - 1), expected), np.float64)
-
-
-def _square_rank_gaps(totals: F8) -> F8:
-    """By round: the squared number of labels between two levels, those of the levels themselves half."""
-    middle = np.cumsum(totals, axis=1) - totals / 2
-    return np.asarray((middle[:, :, None] - middle[:, None, :]) ** 2, np.float64)
-
-
-def _compute_fleiss(totals: F8, agreed: F8, drawn: F8) -> F8:
-    """Fleiss' kappa by round; units may have different numbers of labels."""
-    chance = _divide((totals**2).sum(axis=1), totals.sum(axis=1) ** 2)
-    return _divide(_divide(agreed, drawn) - chance, 1 - chance)
 
 
 def _compute_cohen(given: UnitLabels) -> F8 | None:

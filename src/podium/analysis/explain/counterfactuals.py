@@ -126,7 +126,13 @@ class SwapSearch:
         test = self._build_weight_test(expert)
         if test is None:
             return None
-        factor = self._solve_factor(expert, test) if self._can_scale else _find_nearest_factor(test)
+        if self._can_scale:
+            factor = self._solve_factor(expert, test)
+        else:
+            # the factor closest to 1 that passes, searched in both directions
+            factors = [_bisect_factor(test, LARGEST), _bisect_factor(test, 1 / LARGEST)]
+            nearest = min((f for f in factors if f is not None), key=lambda f: abs(math.log(f)), default=None)
+            factor = 0.0 if nearest is None and test(0.0) else nearest
         if factor is None:
             return None
         if factor == 0:
@@ -217,15 +223,6 @@ class SwapSearch:
         what = f"{high:,} more vote{'' if high == 1 else 's'}"
         text = f"{expert} cast {what} for {self._item_name(self.lower)} over {self._item_name(self.upper)}"
         return Change("votes", expert, high, 0.0, text, high)
-
-
-def _find_nearest_factor(test: Callable[[float], bool]) -> float | None:
-    """The factor closest to 1 that passes, searched in both directions."""
-    factors = [_bisect_factor(test, LARGEST), _bisect_factor(test, 1 / LARGEST)]
-    passing = [f for f in factors if f is not None]
-    if passing:
-        return min(passing, key=lambda f: abs(math.log(f)))
-    return 0.0 if test(0.0) else None
 
 
 def _bisect_factor(test: Callable[[float], bool], end: float) -> float | None:

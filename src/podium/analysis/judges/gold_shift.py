@@ -55,8 +55,14 @@ def detect_gold_shift(
     table, labels = table[:, varies], [name for name, kept in zip(labels, varies, strict=True) if kept]
     scaled = (table - table.mean(axis=0)) / table.std(axis=0)
     observed = np.abs(scaled[known].sum(axis=0))
-    largest = _sample_largest_sums(scaled, min(int(known.sum()), int((~known).sum())), seed)
     # the sums of both groups are opposite, so the smaller group serves for the larger
+    drawn = min(int(known.sum()), int((~known).sum()))
+    rng, largest, block = np.random.default_rng([seed, 2]), np.empty(ROUNDS), max(1, CHUNK // len(scaled))
+    for done in range(0, ROUNDS, block):
+        picked = np.zeros((min(block, ROUNDS - done), len(scaled)))
+        for row in picked:
+            row[rng.choice(len(scaled), drawn, replace=False)] = 1.0
+        largest[done : done + len(picked)] = np.abs(picked @ scaled).max(axis=1)
     p = (1 + int((largest >= observed.max() - 1e-9).sum())) / (1 + ROUNDS)
     at = int(observed.argmax())
     return GoldShift(p, labels[at], float(table[known, at].mean()), float(table[~known, at].mean()))
@@ -84,17 +90,3 @@ def _describe_questions(panel: JudgePanel, values: F8 | None, names: tuple[str, 
             columns += [np.where(blank, usual, values[:, k]), blank.astype(np.float64)]
             labels += [name, f"the share of questions without {name}"]
     return np.stack(columns, axis=1), labels
-
-
-def _sample_largest_sums(scaled: F8, drawn: int, seed: int) -> F8:
-    """Largest absolute sum over quantities of `drawn` random questions, per round."""
-    rng, questions = np.random.default_rng([seed, 2]), len(scaled)
-    largest = np.empty(ROUNDS)
-    block = max(1, CHUNK // questions)
-    for done in range(0, ROUNDS, block):
-        size = min(block, ROUNDS - done)
-        picked = np.zeros((size, questions), np.float64)
-        for row in range(size):
-            picked[row, rng.choice(questions, drawn, replace=False)] = 1.0
-        largest[done : done + size] = np.abs(picked @ scaled).max(axis=1)
-    return largest

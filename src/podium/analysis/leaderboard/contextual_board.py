@@ -316,10 +316,21 @@ def _build_board(
     groups = [tuple(plain.tally.items[i] for i in g) for g in u.find_tied_groups(styled.order, p, how.level)]
     errors = np.sqrt(np.maximum(covariance.diagonal()[n:], 0.0))
     effects = _describe_effects(covariates, fit.effects, errors, degrees[n:], how)
-    checks = (*plain.checks, *_check_effects(covariates, fit))
+    huge = [c.name for c, effect in zip(covariates, fit.effects, strict=True) if abs(effect) > HUGE]
+    text = "every covariate has votes for and against it"
+    if huge:
+        text = (
+            f"the votes follow {', '.join(huge)} almost without exception; only the ridge bounds its effect"
+        )
+    checks = [
+        *plain.checks,
+        LeaderboardCheck("covariates", "warning" if huge else "ok", text, {"unbounded": huge}),
+    ]
+    if not fit.converged:
+        checks.append(LeaderboardCheck("adjusted fit", "warning", "the adjusted fit did not converge"))
     return ContextualLeaderboard(
-        rows, how, control, effects, plain, tuple(groups), checks, plain.scheme, matrix, p, styled, draws, by_item,
-        pair_floor,
+        rows, how, control, effects, plain, tuple(groups), tuple(checks), plain.scheme, matrix, p, styled, draws,
+        by_item, pair_floor,
     )  # fmt: skip
 
 
@@ -348,16 +359,3 @@ def _describe_effects(
             )
         )
     return tuple(described)
-
-
-def _check_effects(covariates: tuple[Covariate, ...], fit: ContextualFit) -> list[LeaderboardCheck]:
-    huge = [c.name for c, effect in zip(covariates, fit.effects, strict=True) if abs(effect) > HUGE]
-    text = "every covariate has votes for and against it"
-    if huge:
-        text = (
-            f"the votes follow {', '.join(huge)} almost without exception; only the ridge bounds its effect"
-        )
-    checks = [LeaderboardCheck("covariates", "warning" if huge else "ok", text, {"unbounded": huge})]
-    if not fit.converged:
-        checks.append(LeaderboardCheck("adjusted fit", "warning", "the adjusted fit did not converge"))
-    return checks

@@ -105,7 +105,13 @@ def _build_columns(votes: VoteTable, name: str, with_order: bool) -> list[tuple[
             assert isinstance(second, CodedColumn)
             return _compare_categories(name, first, second)
         assert not isinstance(second, CodedColumn)
-        return [_compare_numbers(name, first, second)]
+        column = first - second
+        if min(first.min(initial=0.0), second.min(initial=0.0)) >= 0:
+            total = first + second
+            column = np.divide(column, total, out=np.zeros(len(total)), where=total > 0)
+            return [(Covariate(name, f"twice the {name}", TWICE), column)]
+        spread = float(column.std())
+        return [(Covariate(name, f"{name} larger by {spread:.3g}", spread), column)]
     _require_sides(votes, name)
     if isinstance(attribute, CodedColumn):
         return _advantage_by_category(name, attribute, with_order)
@@ -123,16 +129,6 @@ def _require_sides(votes: VoteTable, name: str) -> None:
             remedy="give a value per side, such as winner_length and loser_length, or votes with model_a, model_b "
             "and winner; --slice makes a board per value",
         )
-
-
-def _compare_numbers(name: str, first: F8, second: F8) -> tuple[Covariate, F8]:
-    if min(first.min(initial=0.0), second.min(initial=0.0)) >= 0:
-        total = first + second
-        column = np.divide(first - second, total, out=np.zeros(len(total)), where=total > 0)
-        return Covariate(name, f"twice the {name}", TWICE), column
-    column = first - second
-    spread = float(column.std())
-    return Covariate(name, f"{name} larger by {spread:.3g}", spread), column
 
 
 def _compare_categories(name: str, first: CodedColumn, second: CodedColumn) -> list[tuple[Covariate, F8]]:

@@ -181,7 +181,16 @@ def _measure_place(board: Leaderboard, place: int, item: int, rival: int) -> Pla
             removed = (number[0], other)
     voters = None
     if len(board.tally.experts) > 1:
-        voters = _count_removed(board, item, removed[1], _list_voters(board, item, removed[1]))
+        # all voters whose removal hurts the item, the most influential first
+        e, tally = board.estimate, board.tally
+        starts = np.searchsorted(tally.expert, np.arange(len(tally.experts) + 1))
+        pair = tally.pair_of_row(e.contests.side is not None)
+        gradients = compute_cluster_gradients(e, Clusters(starts, pair, *tally.sums))
+        effect = gradients.multiply(e.inverse_hessian[item] - e.inverse_hessian[removed[1]])
+        kept = np.flatnonzero(effect < 0)
+        kept = kept[np.argsort(effect[kept], kind="stable")]
+        cells = _Cells(pair, tally.sums, np.ones(len(kept), np.int64), effect[kept], kept)
+        voters = _count_removed(board, item, removed[1], cells)
     winner, loser = added[1]
     return PlaceMargin(
         place, items[item], items[removed[1] if place == 1 and np.isfinite(removed[0]) else rival], added[0],
@@ -251,18 +260,6 @@ def _list_votes(board: Leaderboard, item: int, rival: int) -> _Cells:
     kept = np.flatnonzero((number > 0) & (rate < 0))
     kept = kept[np.argsort(rate[kept], kind="stable")]
     return _Cells(pair[kept], (won[kept], lost[kept], tied[kept]), number[kept], effect[kept])
-
-
-def _list_voters(board: Leaderboard, item: int, rival: int) -> _Cells:
-    """All voters whose removal hurts the item, the most influential first."""
-    e, tally = board.estimate, board.tally
-    starts = np.searchsorted(tally.expert, np.arange(len(tally.experts) + 1))
-    pair = tally.pair_of_row(e.contests.side is not None)
-    gradients = compute_cluster_gradients(e, Clusters(starts, pair, *tally.sums))
-    effect = gradients.multiply(e.inverse_hessian[item] - e.inverse_hessian[rival])
-    kept = np.flatnonzero(effect < 0)
-    kept = kept[np.argsort(effect[kept], kind="stable")]
-    return _Cells(pair, tally.sums, np.ones(len(kept), np.int64), effect[kept], kept)
 
 
 def _count_removed(board: Leaderboard, item: int, rival: int, cells: _Cells) -> tuple[int, list[int]] | None:

@@ -102,7 +102,13 @@ class PairChooser:
         return pair
 
     def _choose_opponent(self, item: int) -> ChosenPair | None:
-        others = self._list_opponents(item)
+        # the items next to it by score: all of them where there are few
+        place, size = int(self.place[item]), len(self.means)
+        low, high = 0, size
+        if size > 2 * NEIGHBORS:
+            low = min(max(place - NEIGHBORS, 0), size - 2 * NEIGHBORS - 1)
+            high = low + 2 * NEIGHBORS + 1
+        others = np.concatenate((self.order[low:place], self.order[place + 1 : high]))
         shared = 0.0 if self.covariance is None else self.covariance[item, others]
         own, theirs = self.variances[item], self.variances[others]
         variance = np.maximum(own + theirs - 2 * shared, 1e-12)
@@ -121,16 +127,6 @@ class PairChooser:
                 )
             preference[k] = -1.0
         return None
-
-    def _list_opponents(self, item: int) -> I8:
-        """The items next to it by score: all of them where there are few."""
-        place, size = int(self.place[item]), len(self.means)
-        if size <= 2 * NEIGHBORS:
-            low, high = 0, size
-        else:
-            low = min(max(place - NEIGHBORS, 0), size - 2 * NEIGHBORS - 1)
-            high = low + 2 * NEIGHBORS + 1
-        return np.concatenate((self.order[low:place], self.order[place + 1 : high]))
 
     def count_as_answered(self, pair: ChosenPair, factor: float = 1.0) -> None:
         """Reduce the variances as a vote on the pair is expected to; `factor` multiplies its information."""

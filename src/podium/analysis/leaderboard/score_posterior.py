@@ -54,12 +54,15 @@ def fit_posterior(contests: Contests, start: F8 | None = None) -> ScorePosterior
     """The posterior of the items of one query; `start` are approximate means."""
     size = int(contests.starts[-1])
     means = fit_contests(contests, l2=SPREAD**-2, start=start, tolerance=TOLERANCE).scores
-    chance = logistic(means[contests.first] - means[contests.second])
+    first, second = contests.first, contests.second
+    chance = logistic(means[first] - means[second])
     information = (contests.won + contests.lost + contests.tied) * chance * (1 - chance)
-    pairs = (contests.first, contests.second, information)
     if size > EXACT:
-        return ScorePosterior(means, propagate_variances(*pairs, size, SPREAD**-2))
-    return center_posterior(means, _invert_hessian(*pairs, size, SPREAD**-2))
+        return ScorePosterior(means, propagate_variances(first, second, information, size, SPREAD**-2))
+    hessian = np.eye(size) * SPREAD**-2
+    for a, b, sign in ((first, first, 1), (second, second, 1), (first, second, -1), (second, first, -1)):
+        np.add.at(hessian, (a, b), sign * information)
+    return center_posterior(means, np.asarray(np.linalg.inv(hessian), np.float64))
 
 
 def center_posterior(means: F8, covariance: F8) -> ScorePosterior:
@@ -67,13 +70,6 @@ def center_posterior(means: F8, covariance: F8) -> ScorePosterior:
     covariance = covariance - covariance.mean(axis=0)
     covariance -= covariance.mean(axis=1)[:, None]
     return ScorePosterior(means, np.maximum(covariance.diagonal(), SMALLEST), covariance)
-
-
-def _invert_hessian(first: I4 | I8, second: I4 | I8, information: F8, size: int, precision: float) -> F8:
-    hessian = np.eye(size) * precision
-    for a, b, sign in ((first, first, 1), (second, second, 1), (first, second, -1), (second, first, -1)):
-        np.add.at(hessian, (a, b), sign * information)
-    return np.asarray(np.linalg.inv(hessian), np.float64)
 
 
 def propagate_variances(

@@ -75,16 +75,28 @@ class Tally:
         item = code_ids(index.items.tolist(), "item").with_sorted_ids()
         query = code_ids(index.queries.tolist(), "query").with_sorted_ids()
         side = np.zeros(len(v), np.int64) if v.side is None else v.side
-        columns = [(v.winner, v.loser, v.tie, v.weight, side, v.expert, v.query_of_row)]
-        if preferences.lists.rows:
-            columns.append(_list_columns(preferences))
+        columns: list[tuple[Any, ...]] = [
+            (v.winner, v.loser, v.tie, v.weight, side, v.expert, v.query_of_row)
+        ]
+        lists = preferences.lists
+        if lists.rows:
+            sizes = index.sizes[lists.query_of_list] if preferences.unlisted == "below" else lists.lengths
+            if float((lists.lengths * (sizes - lists.lengths / 2)).sum()) > MOST_PAIRS:
+                raise InputError(
+                    f"the lists expand to more than {MOST_PAIRS:,} comparisons of two items",
+                    remedy="keep only the top of the lists",
+                )
+            equal = np.ones(len(preferences.experts))
+            *pairs, source = expand_lists(collect_votes(preferences, equal)[0])
+            ones, no_side = np.ones(len(source)), np.zeros(len(source), np.int64)
+            columns.append((*pairs, ones, no_side, lists.expert[source], lists.query_of_list[source]))
         winner, loser, tie, weight, side, expert, of_query = map(np.concatenate, zip(*columns, strict=True))
         if not len(winner):
             raise InputError("there are no votes", remedy="a leaderboard needs lists or comparisons")
         votes = orient_votes(item.codes[winner], item.codes[loser], tie, weight, side=side)
         squares = (column * column for column in votes[4:])
         rows = _sum_columns(expert, query.codes[of_query], *votes[1:], *squares)
-        listed, fractional = bool(preferences.lists.rows), bool((v.weight != np.rint(v.weight)).any())
+        listed, fractional = bool(lists.rows), bool((v.weight != np.rint(v.weight)).any())
         return cls(item.ids, preferences.experts, query.ids, **rows, listed=listed, fractional=fractional)
 
     @property
@@ -280,21 +292,6 @@ def check_items(preferences: Preferences) -> None:
             remedy="keep the items with the most votes"
             + (", or build one leaderboard per query (--by query)" if apart else ""),
         )
-
-
-def _list_columns(p: Preferences) -> tuple[Any, ...]:
-    """Winner, loser, tie, weight, side, expert and query of each vote that the lists imply."""
-    lists = p.lists
-    lengths = lists.lengths
-    sizes = p.index.sizes[lists.query_of_list] if p.unlisted == "below" else lengths
-    if float((lengths * (sizes - lengths / 2)).sum()) > MOST_PAIRS:
-        raise InputError(
-            f"the lists expand to more than {MOST_PAIRS:,} comparisons of two items",
-            remedy="keep only the top of the lists",
-        )
-    winner, loser, tie, source = expand_lists(collect_votes(p, np.ones(len(p.experts)))[0])
-    weight, side = np.ones(len(source)), np.zeros(len(source), np.int64)
-    return winner, loser, tie, weight, side, lists.expert[source], lists.query_of_list[source]
 
 
 def _sum_columns(expert: I8, query: I8, first: I8, second: I8, side: I8, *values: F8) -> dict[str, Any]:

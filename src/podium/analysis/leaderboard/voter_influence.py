@@ -124,10 +124,15 @@ class VoterInfluences(Result[VoterInfluence]):
 
     def grid(self) -> Grid:
         """The most influential voters."""
+
+        def format_places(row: Any) -> str:
+            shown = [f"{c.item} {c.place} to {c.without}" for c in row.places[:2]]
+            return ", ".join(shown) + (f" and {len(row.places) - 2} more" if len(row.places) > 2 else "")
+
         columns = [
             ("voter", show_field("voter")),
             ("moves most", show_field("item")),
-            ("places without it", lambda row: _format_places(row.places)),
+            ("places without it", format_places),
             ("points", show_field("change", "{:+.2f}".format)),
             ("one step", show_field("one_step", "{:+.2f}".format)),
             ("votes", show_field("votes", "{:,.10g}".format)),
@@ -156,11 +161,6 @@ class VoterInfluences(Result[VoterInfluence]):
             )
             .properties(width=460, height={"step": 16}, title="Most influential voters")
         )
-
-
-def _format_places(places: tuple[PlaceChange, ...]) -> str:
-    shown = [f"{c.item} {c.place} to {c.without}" for c in places[:2]]
-    return ", ".join(shown) + (f" and {len(places) - 2} more" if len(places) > 2 else "")
 
 
 def measure_influence(

@@ -1,4 +1,4 @@
-"""Annotators' answers as contests between items: opponents, outcomes, and agreement with a ranking."""
+"""Annotators' answers as contests between items: opponents, outcomes, and chances against items not judged."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ import numpy as np
 
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
-from podium.kernels import ranking_measures, segments
+from podium.kernels import segments
 from podium.kernels.contest_counts import orient_votes
 from podium.kernels.dispatch import B1, F8, I8
 from podium.kernels.grouping import number_rows, sum_by_group, sum_rows
-from podium.kernels.ordering import rank_order
 from podium.kernels.pairwise_votes import count_items_above
 from podium.kernels.poisson_binomial import OpponentTable
 
 __all__ = [
     "AnnotatorContests",
     "collect_annotator_contests",
-    "compute_places",
-    "count_agreeing_pairs",
     "find_level_starts",
+    "place_opponents",
 ]
 
-TOLERANCE = 1e-10  # relative, for ties: scores are sums over annotators of terms of either sign
 _NONE = np.zeros(0, np.int64)
 
 
@@ -51,15 +48,16 @@ class AnnotatorContests(NamedTuple):
     row: I8  # by entry
     slot: I8  # by entry
     rest: I8  # by list: the row of its unlisted items, or -1
-    winner: I8  # by pair on which an expert has a majority among its own votes
+    winner: I8  # by pair on which an expert voted: the entry with the majority of its votes
     loser: I8
-    pair_group: I8
+    decided: B1  # by pair: whether one item has a majority
 
 
 class _SourceContests(NamedTuple):
     rows: ContestRows
     judged: I8  # by group: number of items judged
-    answers: tuple[I8, ...]  # expert, query, row, slot, rest, winner, loser, pair_group
+    answers: tuple[I8, ...]  # expert, query, row, slot, rest, winner, loser
+    decided: B1
 
 
 def collect_annotator_contests(
@@ -75,7 +73,8 @@ def collect_annotator_contests(
     groups, rows, opponents = len(a.judged), len(a.rows.own), len(a.rows.value)
     shift = ContestRows(groups, 0, opponents, opponents, 0, 0, 0, 0)  # type: ignore[arg-type]
     both = ContestRows(*(np.concatenate((x, y + by)) for x, y, by in zip(a.rows, b.rows, shift, strict=True)))
-    moved = (0, 0, rows, 0, 0, 0, 0, groups)
+    entries = len(a.answers[3])
+    moved = (0, 0, rows, 0, 0, entries, entries)
     answers = [np.concatenate((x, y + by)) for x, y, by in zip(a.answers, b.answers, moved, strict=True)]
     judged, size = np.concatenate((a.judged, b.judged)), preferences.index.sizes[answers[1]]
     by = np.maximum(size if scale == "all" else judged, 1).astype(np.float64)
@@ -90,7 +89,7 @@ def collect_annotator_contests(
     rules = {"difference": (np.full(len(by), 0.5), 0.0), "vote": (0.0 * by, 0.5), "printed": (1.0 / by, -0.5)}
     slope, step = rules[pair]
     strangers = (size - judged)[both.group]
-    stranger = np.where((strangers > 0) & (unjudged == "typical"), both.chance - 0.5, 0.0)
+    stranger = np.where((strangers > 0) & (unjudged != "even"), both.chance - 0.5, 0.0)
     contests = OpponentTable(
         *both[:6],
         slope=slope,
@@ -100,7 +99,33 @@ def collect_annotator_contests(
         size=(size - 1)[both.group],
         uneven=both.uneven + np.where(stranger != 0, strangers, 0),
     )
-    return AnnotatorContests(contests, *answers)
+    expert, query, row, slot, rest, winner, loser = answers
+    return AnnotatorContests(contests, expert, query, row, slot, rest, winner, loser, b.decided)
+
+
+def place_opponents(answers: AnnotatorContests, level: F8) -> AnnotatorContests:
+    """The same contests, but an item on which an expert voted meets unjudged items by the levels of its opponents.
+
+    The level of a slot is the share of its query below it. Laplace's rule of succession, (wins + 1) / (contests + 2),
+    takes the opponents as typical; where they are not, each counts by its level (Colley's rule), and so does a tie.
+    """
+    if not len(answers.winner):
+        return answers
+    contests, entries = answers.contests, len(answers.slot)
+    mine, met = (
+        np.concatenate(p) for p in ((answers.winner, answers.loser), (answers.loser, answers.winner))
+    )
+    lead = np.where(answers.decided, 0.5, 0.0)
+    gain = level[answers.slot[met]] + np.concatenate((lead, -lead))
+    count = np.bincount(mine, minlength=entries)
+    voted = np.flatnonzero(count)
+    chance = ((1 + sum_by_group(mine, gain, entries)) / (2 + count))[voted]
+    row, stranger = answers.row[voted], contests.stranger.copy()
+    stranger[row] = np.where(contests.strangers[row] > 0, np.clip(chance, 0.0, 1.0) - 0.5, 0.0)
+    before, after = (np.where(edge != 0, contests.strangers, 0) for edge in (contests.stranger, stranger))
+    return answers._replace(
+        contests=contests._replace(stranger=stranger, uneven=contests.uneven - before + after)
+    )
 
 
 def find_level_starts(lists: Lists) -> I8:
@@ -139,7 +164,7 @@ def _from_lists(preferences: Preferences, weights: F8) -> _SourceContests:
     )
     expert, slot = lists.expert.astype(np.int64), lists.item.astype(np.int64)
     return _SourceContests(
-        rows, judged, (expert, lists.query_of_list, place[level], slot, rest, _NONE, _NONE, _NONE)
+        rows, judged, (expert, lists.query_of_list, place[level], slot, rest, _NONE, _NONE), _NONE > 0
     )
 
 
@@ -199,78 +224,7 @@ def _from_votes(preferences: Preferences, *, direct: bool) -> _SourceContests:
     ones = np.ones(len(met), np.int64)
     table = ContestRows(of_row, own, ends - contests, ends, value, ones, uneven, (wins + 1) / (contests + 2))
     judged = np.bincount(of_row, minlength=len(expert))
-    keep, up = net != 0, net > 0
-    pairs = np.where(up, low, high)[keep], np.where(up, high, low)[keep], group[keep]
-    return _SourceContests(table, judged, (expert, query, np.arange(len(slot)), slot, _NONE, *pairs))
-
-
-# -- agreement ---------------------------------------------------------------------------------------------
-
-
-def compute_places(scores: F8, starts: I8, magnitude: F8) -> I8:
-    """The place of every slot in its query, from 0; ties share one."""
-    snapped, order, _ = rank_order(scores, starts, None, TOLERANCE, magnitude=magnitude)
-    first: B1 = np.zeros(len(scores), np.bool_)
-    first[starts[:-1][np.diff(starts) > 0]] = True
-    value = snapped[order]
-    first[1:] |= value[1:] != value[:-1]
-    begin = np.maximum.accumulate(np.where(first, np.arange(len(scores)), 0))
-    place = np.empty(len(scores), np.int64)
-    place[order] = begin - np.repeat(starts[:-1], np.diff(starts))
-    return place
-
-
-def count_agreeing_pairs(
-    preferences: Preferences, answers: AnnotatorContests, place: I8
-) -> tuple[F8, F8, F8]:
-    """By group: pairs in the same order as a ranking, pairs in the opposite order, and all pairs.
-
-    Place 0 is the top; negative places mark unranked slots, whose pairs are excluded.
-    """
-    a, b = place[answers.winner], place[answers.loser]
-    known = (a >= 0) & (b >= 0)
-    groups = len(answers.expert)
-    counted = known & (a < b), known & (a > b), known
-    agree, against, total = (sum_by_group(answers.pair_group, w, groups) for w in counted)
-    # pairs of the lists, which are the first groups
-    lists = preferences.lists
-    kept = np.flatnonzero(place[lists.item] >= 0)
-    of_row, rank = lists.list_of_row[kept], lists.rank[kept]
-    value = place[lists.item[kept]]
-    starts = segments.offsets(np.bincount(of_row, minlength=len(lists)))
-    new = np.ones(len(kept), np.bool_)
-    new[1:] = (of_row[1:] != of_row[:-1]) | (rank[1:] != rank[:-1])
-    levels = np.append(np.flatnonzero(new), len(kept))
-    inside = ranking_measures.count_earlier(levels, value)
-    outside = ranking_measures.count_earlier(starts, value)
-    counts = [outside[0] - inside[0], outside[1] - inside[1], levels[np.cumsum(new) - 1] - starts[of_row]]
-    if preferences.unlisted == "below":
-        more = _count_unlisted_agreement(preferences, place, kept, starts)
-        counts = [f + m for f, m in zip(counts, more, strict=True)]
-    for sums, by_row in zip((agree, against, total), counts, strict=True):
-        sums[: len(lists)] += sum_by_group(of_row, by_row, len(lists))
-    return agree, against, total
-
-
-def _count_unlisted_agreement(preferences: Preferences, place: I8, kept: I8, starts: I8) -> tuple[I8, I8, I8]:
-    """By kept row of the lists: unlisted items that the ranking puts below it, above it, and all of them."""
-    lists, index = preferences.lists, preferences.index
-    ranked = np.flatnonzero(place >= 0)
-    query, of_row = index.query_of_slot[ranked], lists.list_of_row[kept]
-    sizes = segments.offsets(np.bincount(query, minlength=len(index)))
-    order = ranked[np.lexsort((place[ranked], query))]
-    above, below = np.zeros((2, len(place)), np.int64)
-    above[order], below[order] = _count_lower_and_higher(sizes, place[order])
-    value = place[lists.item[kept]]
-    order = np.lexsort((value, of_row))
-    listed_above, listed_below = np.zeros((2, len(kept)), np.int64)
-    listed_above[order], listed_below[order] = _count_lower_and_higher(starts, value[order])
-    item = lists.item[kept]
-    others = np.diff(sizes)[lists.query_of_list[of_row]] - np.diff(starts)[of_row]
-    return below[item] - listed_below, above[item] - listed_above, others
-
-
-def _count_lower_and_higher(starts: I8, value: I8) -> tuple[I8, I8]:
-    """Number of rows with a lower and with a higher value in the segment; rows are sorted within segments."""
-    above, upto = count_items_above(starts, value.astype(np.int32))
-    return above, np.repeat(np.diff(starts), np.diff(starts)) - upto
+    up, (first, second) = net > 0, np.split(row, 2)
+    pairs = np.where(up, first, second), np.where(up, second, first)
+    answers = expert, query, np.arange(len(slot)), slot, _NONE, *pairs
+    return _SourceContests(table, judged, answers, net != 0)

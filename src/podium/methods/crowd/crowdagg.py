@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -21,14 +21,20 @@ from podium.kernels.grouping import sum_by_group
 from podium.methods.base import ALL_FORMS, Aggregator, Outcome, Tags
 from podium.methods.costs import Cost
 from podium.methods.crowd.annotator_contests import (
-    TOLERANCE,
     AnnotatorContests,
     collect_annotator_contests,
-    compute_places,
-    count_agreeing_pairs,
     find_level_starts,
+    place_opponents,
 )
 from podium.methods.crowd.crowd_model import NO_JUDGEMENTS
+from podium.methods.crowd.expected_discounts import ScoreSums, choose_expectation, sum_scores
+from podium.methods.crowd.pair_agreement import (
+    TOLERANCE,
+    compute_levels,
+    compute_places,
+    count_agreeing_pairs,
+    rank_without_own,
+)
 from podium.methods.input_checks import check_features, check_forms
 
 __all__ = ["CrowdAgg", "RankDistributions"]
@@ -40,8 +46,8 @@ RATES, ROUNDS, LOGARITHM = 10, 4, 5
 class CrowdState(NamedTuple):
     """The consensus at the last estimate of the annotators' quality."""
 
-    scores: F8
-    magnitude: F8  # by query: the largest term of a score
+    sums: ScoreSums
+    answers: AnnotatorContests
     eta: F8  # quality by group
     converged: bool
     iterations: int
@@ -69,8 +75,10 @@ class CrowdAgg(Aggregator):
     item where they differ little; kept for comparison.
 
     Unjudged items meet all others evenly, as published, or, with `unjudged="typical"`, like a typical item:
-    one below a rating as often as the ratings of the query are, or at a uniformly random place of a ranking.
-    They gain and lose nothing themselves. The score is the sum over annotators of the expected discount (1 /
+    one below a rating as often as the ratings of the query are, or at a uniformly random place of a ranking,
+    or below an item with w of n votes with probability (w + 1) / (n + 2). With `"placed"` the places of the
+    consensus say how strong the opponents in these votes were (Colley's rule), and ties count. Unjudged items
+    gain and lose nothing themselves. The score is the sum over annotators of the expected discount (1 /
     log2(rank + 1), that of rank-biased precision, or a custom `discount` from rank 1 on, 0 beyond its end)
     minus that of an item without evidence; sorting by it maximizes the expected measure, which is the
     objective in the diagnostics. `compute_rank_distributions` returns the distributions of the ranks.
@@ -80,10 +88,12 @@ class CrowdAgg(Aggregator):
     all queries ("pooled") or per query ("query"), that agree with the consensus, after adding `prior_agree`
     and `prior_disagree` observations; the consensus is recomputed until its order is stable or repeats. An
     observation is a vote, or a judgement: the pairs of a list of n items count as n - 1 together
-    (`evidence="pair"`: each counts). If most annotators disagree with the pooled consensus, it is reversed
-    once (`reversal`). After `fit` with labels, an annotator's pairs of items with different grades are added
-    too, each as `gold` pairs. `Consensus.expert_weights` holds eta. As published, except the formula:
-    `pair="difference", unjudged="even", scale="all", quality="query", prior_agree=0, prior_disagree=0`.
+    (`evidence="pair"`: each counts). With `decided_by="others"` a pair that the consensus would not order
+    the same way without this answer counts half for and half against. If most annotators disagree with the
+    pooled consensus, it is reversed once (`reversal`). After `fit` with labels, an annotator's pairs of items
+    with different grades are added too, each as `gold` pairs. `Consensus.expert_weights` holds eta. As
+    published, except the formula: `pair="difference", unjudged="even", scale="all", quality="query",
+    decided_by="all", prior_agree=0, prior_disagree=0`.
     A subclass that overrides `compute_strengths` has pair probabilities of its own.
 
     >>> from podium import Preferences
@@ -98,6 +108,7 @@ class CrowdAgg(Aggregator):
     name = "crowdagg"
     citation = "Niu, Lan, Guo, Cheng, Yu & Long, CIKM 2015"
     tags = Tags(accepts=ALL_FORMS, per_query=False, pairwise="items", cost="search")
+    exempt: ClassVar = {"doubling": "a copy of an annotator confirms its answers"}
 
     measure: Annotated[str, Choice("ndcg", "rbp"), "measure that defines the discount of a rank"] = "ndcg"
     persistence: Annotated[
@@ -109,7 +120,9 @@ class CrowdAgg(Aggregator):
     scale: Annotated[str, Choice("judged", "all"), "number of items that divides a difference of wins"] = (
         "judged"
     )
-    unjudged: Annotated[str, Choice("typical", "even"), "how contests with unjudged items count"] = "typical"
+    unjudged: Annotated[
+        str, Choice("placed", "typical", "even"), "how contests with unjudged items count"
+    ] = "placed"
     quality: Annotated[
         str,
         Choice("pooled", "query", "none"),
@@ -124,6 +137,9 @@ class CrowdAgg(Aggregator):
     evidence: Annotated[
         str, Choice("judgement", "pair"), "what counts as one observation of a list: a judgement or a pair"
     ] = "judgement"
+    decided_by: Annotated[
+        str, Choice("others", "all"), "who must order a pair before it counts as evidence of quality"
+    ] = "others"
     reversal: Annotated[
         bool, "reverse a consensus that most annotators disagree with (with pooled quality)"
     ] = True
@@ -222,12 +238,12 @@ class CrowdAgg(Aggregator):
             prior = self._posterior_mean(*self._count_labeled_pairs(preferences))
             quality = np.where(total > 0, mean, prior)
         return Outcome(
-            state.scores,
+            state.sums.scores,
             tolerance=TOLERANCE,
-            magnitude=state.magnitude,
+            magnitude=state.sums.magnitude,
             converged=state.converged,
             iterations=state.iterations,
-            objective=self._sum_objective(preferences, state.scores),
+            objective=self._sum_objective(preferences, state.sums.scores),
             notes=state.notes,
             expert_weights=quality,
         )
@@ -236,38 +252,47 @@ class CrowdAgg(Aggregator):
         self, preferences: Preferences, answers: AnnotatorContests, weights: F8
     ) -> CrowdState:
         """Scores and qualities in turn, until the order is stable or one of the earlier orders returns."""
-        expected = self._build_expectation(preferences, answers)
-        order, moving, cycle = None, self.quality != "none", 0
+        starts, estimated = preferences.index.starts, self.quality != "none"
+        placed = self.unjudged == "placed" and len(answers.winner) > 0
+        size = int(preferences.index.sizes.max(initial=0))
+        compute_excess = choose_expectation(self.measure, self.persistence, self.discount, size)
         # quality by group: 1, or the estimate from labels
         eta, labeled = np.ones(len(answers.expert)), self._count_labeled_pairs(preferences)
-        if moving and labeled[1].any():
+        if estimated and labeled[1].any():
             eta = self._posterior_mean(*labeled)[answers.expert]
         may_reverse = self.reversal and self.quality == "pooled" and not labeled[1].any()
+        level, moving, cycle, last = np.full(len(preferences.index.items), 0.5), True, 0, b""
         notes: list[str] = []
         seen: dict[bytes, int] = {}
         for done in range(self.max_iterations + 1):
-            scores, magnitude = self._sum_scores(preferences, answers, weights, expected(2 * eta - 1))
+            answers = place_opponents(answers, level) if placed else answers
+            excess = compute_excess(answers.contests, 2 * eta - 1)
+            sums = sum_scores(preferences, answers, weights, excess)
+            moving = estimated or placed
             if not moving:
                 break
-            place = compute_places(scores, preferences.index.starts, magnitude)
-            moving = order is None or bool((place != order).any())
-            digest = hashlib.sha256(place.tobytes()).digest()
+            place = compute_places(sums.scores, starts, sums.magnitude)
+            agree, total = self._count_evidence(preferences, answers, place, sums)
+            # all that the next estimate depends on
+            digest = hashlib.sha256(place.tobytes() + agree.tobytes()).digest()
+            moving = digest != last
             cycle = done - seen.get(digest, done) if moving else 0
             seen[digest] = done
             if done == self.max_iterations:
                 break
-            agree, total = self._count_evidence(preferences, answers, place)
+            last, level = digest, compute_levels(place, starts)
             if cycle or not moving:
                 if not may_reverse or not self._is_reversed(answers, weights, agree, total):
                     break
-                may_reverse, moving, cycle, agree = False, True, 0, total - agree
+                may_reverse, moving, cycle, agree, level = False, True, 0, total - agree, 1 - level
                 notes.append("most annotators disagreed with the consensus, so it was reversed once")
                 seen.clear()
-            order, eta = place, self._estimate_quality(preferences, answers, agree, total)
+            if estimated:
+                eta = self._estimate_quality(preferences, answers, agree, total)
         if moving:
             end = f"it cycles through {cycle} orders" if cycle else f"stopped after {done} estimates"
             notes.append(f"the annotators' quality did not converge: {end}")
-        return CrowdState(scores, magnitude, eta, not moving, done, tuple(notes))
+        return CrowdState(sums, answers, eta, not moving, done, tuple(notes))
 
     def compute_rank_distributions(self, preferences: Preferences, query: Id) -> RankDistributions:
         """The distribution of every item's rank by each annotator of a query, at the estimated qualities.
@@ -285,7 +310,8 @@ class CrowdAgg(Aggregator):
         index, code = preferences.index, preferences.index.query_code(query)
         weights = self.expert_weights_for(preferences.experts.tolist())
         answers = self._collect_contests(preferences, weights)
-        tilt = 2 * self._estimate_consensus(preferences, answers, weights).eta - 1
+        state = self._estimate_consensus(preferences, answers, weights)
+        answers, tilt = state.answers, 2 * state.eta - 1
         first, size = int(index.starts[code]), int(index.sizes[code])
         groups = np.flatnonzero(answers.query == code)
         even = poisson_binomial.compute_rank_distributions(np.full((1, size - 1), 0.5))[0]
@@ -330,13 +356,20 @@ class CrowdAgg(Aggregator):
         return np.where(whole > 0, (agree + self.prior_agree) / np.where(whole > 0, whole, 1.0), 0.5)
 
     def _count_evidence(
-        self, preferences: Preferences, answers: AnnotatorContests, place: I8
+        self, preferences: Preferences, answers: AnnotatorContests, place: I8, sums: ScoreSums
     ) -> tuple[F8, F8]:
         """By group: pairs in the order of a consensus, pairs it ties counting half, and all pairs.
 
         By judgement, the pairs of a list count as many as it has items, less one: they are not independent.
         """
         agree, against, total = count_agreeing_pairs(preferences, answers, place)
+        if self.quality != "none" and self.decided_by == "others":
+            # an answer moves all its pairs the same way, so the smaller count is that of pairs ordered both times
+            places = rank_without_own(
+                answers, sums.scores, sums.own, preferences.index.starts, sums.magnitude
+            )
+            without = count_agreeing_pairs(preferences, answers, *places)
+            agree, against = np.minimum(agree, without[0]), np.minimum(against, without[1])
         agree = (total + agree - against) / 2
         if self.evidence == "judgement":
             lists = len(answers.rest)
@@ -360,39 +393,3 @@ class CrowdAgg(Aggregator):
             agree, total = (sum_by_group(answers.expert, n, count)[answers.expert] for n in (agree, total))
         right, decided = (n[answers.expert] for n in self._count_labeled_pairs(preferences))
         return self._posterior_mean(agree + right, total + decided)
-
-    # -- scores ----------------------------------------------------------------------------------------------
-
-    def _build_expectation(self, preferences: Preferences, answers: AnnotatorContests) -> Callable[[F8], F8]:
-        """The excess of every row as a function of the tilt."""
-        size = int(preferences.index.sizes.max(initial=0))
-        if self.discount is not None:
-            worth = np.zeros(max(size, 1))
-            given = np.asarray(self.discount[:size], np.float64)
-            worth[: len(given)] = given
-            table = poisson_binomial.compute_discount_drops(answers.contests, worth[:-1] - worth[1:])
-            return lambda tilt: poisson_binomial.compute_excess_discount(answers.contests, tilt, table)
-        powers = poisson_binomial.approximate_log_discount(size)
-        if self.measure == "rbp":
-            powers = poisson_binomial.PowerSum(-np.log([self.persistence]), np.array([1 - self.persistence]))
-        return lambda tilt: poisson_binomial.compute_power_excess(answers.contests, tilt, powers)
-
-    def _sum_scores(
-        self, preferences: Preferences, answers: AnnotatorContests, weights: F8, excess: F8
-    ) -> tuple[F8, F8]:
-        """Scores by slot, and by query their largest term; a list's term for unlisted items goes to all slots
-        but its own.
-        """
-        index, lists = preferences.index, len(answers.rest)
-        excess = weights[answers.expert][answers.contests.group] * excess
-        magnitude = np.zeros(len(index))
-        np.maximum.at(magnitude, answers.query[answers.contests.group], np.abs(excess))
-        value = excess[answers.row]
-        rest = np.where(answers.rest >= 0, excess[answers.rest], 0.0) if lists else np.zeros(0)
-        if rest.any():
-            value[: preferences.lists.rows] -= rest[preferences.lists.list_of_row]
-        scores = np.bincount(answers.slot, weights=value, minlength=len(index.items)).astype(np.float64)
-        if rest.any():
-            base = np.bincount(answers.query[:lists], weights=rest, minlength=len(index))
-            scores += np.repeat(base, index.sizes)
-        return scores, magnitude

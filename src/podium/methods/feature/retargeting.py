@@ -107,8 +107,8 @@ class MonotoneRetargeting(Aggregator):
                 raise ParameterError(f"{self.name}: labels need pooled=True; weights per query are not kept")
             return self
         preferences = self._read_unlisted_items(preferences)
-        fit = self.search(preferences, features, labels)
         self.missing_ = "below" if preferences.unlisted == "below" else "mean"
+        fit = self.search(preferences, features, labels)
         self.experts_: list[Id] = preferences.experts.tolist()
         self.features_ = [] if features is None else list(features.names)
         self.weights_, self.coefficients_, self.balance_ = fit.weights, fit.coefficients, fit.balance

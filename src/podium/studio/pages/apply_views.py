@@ -6,13 +6,15 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from podium.core import registry
-from podium.core.errors import ParameterError
+from podium.core.errors import ParameterError, PodiumError
 from podium.formats.base import to_content
 from podium.studio.limits import check_pairs
 from podium.studio.loading import open_input
 from podium.studio.pages.form_routes import open_form
+from podium.studio.pages.page_routes import respond_form_again
 from podium.studio.pages.projects import unpack_files
 from podium.studio.pages.view_context import View, ViewContext, register_view
 from podium.studio.view_forwarding import run_in_process
@@ -44,7 +46,10 @@ def build_apply_view(c: ViewContext) -> View:
     best = card.spec if card is not None else ""
     chosen = c.get_value("m") or best or next(iter(models), "") or next(iter(c.work.choose_methods(c.data)))
     formats = list_result_formats()
-    more = {"spec": chosen, "methods": c.methods(), "models": models, "formats": formats, "best": best}
+    more = {
+        "spec": chosen, "methods": c.methods(), "models": models, "formats": formats, "best": best,
+        "wanted": c.get_value("format") or formats[0], "error": "",
+    }  # fmt: skip
     rows = [(spec, name) for spec, name in (*models.items(), *((m, m) for m in c.methods()))]
     document = {
         "methods": [dict(zip(("spec", "name"), row, strict=True)) for row in rows],
@@ -58,7 +63,11 @@ async def apply_to_files(request: Request, project: str) -> Response:
     """Aggregate uploaded files with a method or model of the project; the answer is the result as a file."""
     async with open_form(request, files=True) as form:
         wanted = form["format"]
-        content = await run_in_process(request, apply_method, project, form["m"], wanted, form.files)
+        try:
+            content = await run_in_process(request, apply_method, project, form["m"], wanted, form.files)
+        except PodiumError as error:
+            entered = [(name, form[name]) for name in ("m", "format")]
+            return await run_in_threadpool(respond_form_again, request, "apply", entered, error)
     return respond_result(content, wanted)
 
 

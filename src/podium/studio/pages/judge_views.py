@@ -8,11 +8,12 @@ import numpy as np
 
 from podium.analysis.judges import PanelAssessment, assess_panel
 from podium.analysis.judges.panel_rules import RULES
-from podium.core.errors import ParameterError
+from podium.core.errors import ParameterError, PodiumError
 from podium.data.ids import Id
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
 from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.studio.form_fields import spell_option
 from podium.studio.loading import ProjectData
 from podium.studio.pages.view_context import View, ViewContext, id_text, register_view, resolve_id
 
@@ -38,7 +39,15 @@ def build_judges_view(c: ViewContext) -> View:
     preferences, chosen = c.data.preferences, c.get_value("gold", LABELS if c.data.labels is not None else "")
     learned = c.get_value("rules") == "all"
     error = c.get_whole_number("error", 10, 1, 49) / 100
-    panel = _assess(c, chosen, tuple(RULES) if learned else QUICK, error)
+    rules, notice = tuple(RULES) if learned else QUICK, ""
+    try:
+        panel = _assess(c, chosen, rules, error)
+    except PodiumError as problem:
+        if c.get_value("gold") or not chosen:
+            raise
+        # labels that nobody asked for must not close the page
+        chosen, notice = "", f"The labels are not used as gold: {problem.format_message(spell_option)}"
+        panel = _assess(c, chosen, rules, error)
     choices = [("", "no gold")]
     if c.data.labels is not None:
         choices.append((LABELS, "the labels of the project"))
@@ -55,7 +64,7 @@ def build_judges_view(c: ViewContext) -> View:
     head = list(answers[0]) if answers else ["query"]
     rows = [tuple(answer[name] for name in head) for answer in answers]
     more = {"choices": choices, "gold": chosen, "learned": learned, "error": round(100 * error),
-            "shared_bias": not panel.gold_questions, "first": panel.lines[0]}  # fmt: skip
+            "shared_bias": not panel.gold_questions, "first": panel.lines[0], "notice": notice}  # fmt: skip
     links = {str(j): c.build_link("worker", ("who", id_text(j, preferences.experts))) for j in judges}
     return View("Judges", panel.to_dict(), head, rows, blocks, "judges.html", more, links)
 

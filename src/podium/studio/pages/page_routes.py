@@ -128,10 +128,13 @@ def _respond_download(content: bytes, kind: str, name: str) -> Response:
 # -- views ---------------------------------------------------------------------------------------------------------
 
 
-def _build_context(request: Request, project: str, *, patient: bool) -> ViewContext:
+def _build_context(
+    request: Request, project: str, *, patient: bool, entered: list[tuple[str, str]] | None = None
+) -> ViewContext:
     room: Workspace = request.app.state.workspace
     project_record = room.store.project(project)
-    parameters = [(k, v) for k, v in request.query_params.multi_items() if len(k) < 2_000 and len(v) < 20_000]
+    sent = request.query_params.multi_items() if entered is None else entered
+    parameters = [(k, v) for k, v in sent if len(k) < 2_000 and len(v) < 20_000]
     problem = None
     try:
         data = room.data(project_record).result(
@@ -205,6 +208,22 @@ def show_view(request: Request, project: str, view: str) -> Response:
             for n, b in enumerate(content.blocks)
         ],
         **content.more,
+    )
+
+
+def respond_form_again(
+    request: Request, view: str, entered: list[tuple[str, str]], error: PodiumError
+) -> Response:
+    """The view of a form again, with what was entered and the error; other errors than of the form have a page."""
+    if isinstance(error, RecordNotFound | security.RequestRefused):
+        raise error
+    request.scope["path_params"]["view"] = view
+    c = _build_context(request, request.path_params["project"], patient=True, entered=entered)
+    content = views.get(view)(c)
+    status = 413 if isinstance(error, TooLarge) else 422
+    words = error.format_message(spell_option)
+    return _respond_page(
+        request, content.template, status, title=content.title, **(content.more | {"error": words})
     )
 
 

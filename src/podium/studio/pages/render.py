@@ -69,6 +69,7 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
     }
     if width <= PHONE:
         colors["legend"] |= {"orient": "bottom", "columns": 2}
+        colors["axis"] = shades | {"labelLimit": 105}
     if theme == "dark":
         colors["range"] = {"category": DARK}
         colors["text"] = {"color": "#e8edf3"}
@@ -88,8 +89,7 @@ def _fit_width(chart: Any, width: int) -> Any:
         return chart
     if isinstance(getattr(chart, "width", None), int | float) and chart.width >= NARROW:
         # the labels of the axis and the legend lie beside the plot
-        beside = BESIDE if width > PHONE else BESIDE // 2
-        chart.width = max(width - beside, NARROW)
+        chart.width = max(width - BESIDE, NARROW if width > PHONE else 0)
     return chart
 
 

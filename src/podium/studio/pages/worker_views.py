@@ -163,7 +163,11 @@ def build_worker_view(c: ViewContext) -> View:
             )
             for case in more["cases"]
         )
-        blocks = [ReportTable(Grid(("query", "first", "second", "this annotator"), lines, 4))]
+        heads: tuple[str, ...] = ("query", "first", "second", "this annotator")
+        shown: tuple[tuple[str, ...], ...] = lines
+        if not any(line[2] for line in lines):  # ratings are of one item
+            heads, shown = ("query", "item", "this annotator"), tuple((q, i, w) for q, i, _, w in lines)
+        blocks = [ReportTable(Grid(heads, shown, len(heads)))]
         more["cases"] = []
     return View(f"Annotator {who}", document, HEAD, rows, blocks, "worker.html", more)
 

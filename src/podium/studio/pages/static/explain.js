@@ -27,9 +27,10 @@ function showPairRanking(rows) {
       cell.className = name;
     }
     const links = row.insertCell();
+    links.className = "letters";
     for (const [letter, href] of [["A", r.as_a], ["B", r.as_b]]) {
       const link = document.createElement("a");
-      link.href = href;
+      link.href = rootPath + href;
       link.textContent = letter;
       link.setAttribute("aria-label", `${r.item} as ${letter}`);
       links.append(link, " ");

@@ -54,3 +54,36 @@ for (const form of document.querySelectorAll("form[data-autosubmit]")) {
     if (event.target.matches("select")) form.requestSubmit();
   });
 }
+
+// Apply: the page stays, so an error loses neither the choices nor the files
+const applyForm = document.getElementById("apply");
+if (applyForm) {
+  const words = document.getElementById("applying");
+  const button = applyForm.querySelector("button");
+  applyForm.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    applyForm.parentNode.querySelector("[role=alert]")?.remove();
+    words.textContent = "Computing the ranking";
+    button.disabled = true;
+    try {
+      const answer = await fetch(applyForm.action, { method: "POST", body: new FormData(applyForm) });
+      words.textContent = "";
+      if (answer.ok) {
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(await answer.blob());
+        link.download = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") || "")?.[1] || "podium-result";
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+        words.textContent = "The result was downloaded.";
+      } else {
+        const text = await answer.text();
+        const alert = new DOMParser().parseFromString(text, "text/html").querySelector("[role=alert]");
+        if (alert) applyForm.before(document.adoptNode(alert));
+        else words.textContent = text.slice(0, 300);
+      }
+    } catch {
+      words.textContent = "The server does not respond; try again.";
+    }
+    button.disabled = false;
+  });
+}

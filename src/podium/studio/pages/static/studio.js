@@ -1,6 +1,8 @@
 // Page behavior: re-rank when a weight changes, poll jobs, draw interactive charts.
 "use strict";
 document.documentElement.classList.add("scripted");
+// addresses in JSON begin at the server's root; below a sub-path the page adds it
+const rootPath = new URL("..", document.currentScript.src).pathname.replace(/\/$/, "");
 
 // a page that waits for a computation loads again
 if (document.body.dataset.refresh) setTimeout(() => location.reload(), 1000 * document.body.dataset.refresh);
@@ -39,7 +41,7 @@ function showRanking(ranking) {
     if (r.before < r.rank) row.classList.add("down");
     addCell(row, r.rank, "right");
     const link = document.createElement("a");
-    link.href = r.why;
+    link.href = rootPath + r.why;
     link.textContent = r.item;
     addCell(row, "").append(link);
     addCell(row, r.score === null ? "" : r.score.toFixed(4), "right");
@@ -123,7 +125,7 @@ for (const button of document.querySelectorAll("button[data-plot]")) {
     button.disabled = true;
     const holder = button.closest("figure").querySelector(".picture");
     const look = `&theme=${isDark() ? "dark" : "light"}&width=${holder.clientWidth}`;
-    const [, answer] = await Promise.all([import("/static/plots.js"), fetch(button.dataset.plot + look)]);
+    const [, answer] = await Promise.all([import("./plots.js"), fetch(button.dataset.plot + look)]);
     const chart = document.createElement("div");
     await window.vegaEmbed(chart, await answer.json(), {
       actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true },
@@ -193,6 +195,13 @@ document.addEventListener("keydown", (event) => {
     switcher.querySelector("summary").focus();
   }
 });
+
+// on a phone the goals scroll sideways: the page in view comes into sight
+const here = document.querySelector(".goals [aria-current]");
+const strip = here && here.closest(".goals");
+if (strip && strip.scrollWidth > strip.clientWidth) {
+  strip.scrollLeft = here.closest(".goals > li").offsetLeft - strip.offsetLeft;
+}
 
 // -- copying ---------------------------------------------------------------------------------------------------
 for (const button of document.querySelectorAll("button[data-copy]")) {

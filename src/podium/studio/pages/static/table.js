@@ -8,7 +8,7 @@ function buildRow(cells, link, sides) {
     cell.className = sides[column];
     if (column === 0 && link) {
       const anchor = document.createElement("a");
-      anchor.href = link;
+      anchor.href = rootPath + link;
       anchor.textContent = text;
       cell.append(anchor);
     } else cell.textContent = text;
@@ -29,6 +29,7 @@ function scrollRows(box, answer) {
   const body = box.querySelector("tbody");
   const height = body.rows[0].getBoundingClientRect().height;
   const [above, below] = [buildSpace(answer.sides.length), buildSpace(answer.sides.length)];
+  box.dataset.all = "";
   let first = -1;
   const draw = () => {
     const start = Math.max(0, Math.floor(box.scrollTop / height) - 20);
