@@ -2,12 +2,18 @@
 
 import gzip
 import json
+import subprocess
+import sys
 
 import pytest
 
 from serving import serving
 
 RUNS = b"".join(b"q%d Q0 d%d %d %d.5 bm25\n" % (q, d, d, 9 - d) for q in range(3) for d in range(1, 6))
+KILLED = (
+    "import os, sys; from podium.studio.store import Store; "
+    "Store(sys.argv[1]).reserve_answer('local', 'killed', 'digest'); os.kill(os.getpid(), 9)"
+)
 QRELS = b"q0 0 d1 1\nq1 0 d2 1\nq2 0 d3 1\n"
 
 
@@ -38,6 +44,10 @@ def test_a_project_from_its_creation_to_its_removal(client):
     view = client.get(f"{address}/views/query?q=q1")
     assert view.status_code == 200
     assert view.json() == client.get(f"/p/{project['id']}/query.json?q=q1").json()
+    assert client.delete(address).status_code == 204
+    assert client.get(address).status_code == 404
+    assert client.delete(address).status_code == 404
+    assert client.post(f"{address}/restore").json()["id"] == client.get(address).json()["id"]
     assert client.delete(address).status_code == 204
     assert client.get(address).status_code == 404
 
@@ -71,6 +81,9 @@ def test_a_repeated_request_is_answered_once(client):
     for _ in range(2):  # a request that failed can be sent again
         assert client.post("/v1/projects", files=broken, headers={"idempotency-key": "f"}).status_code == 422
     store = client.app.state.store
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(store.folder)], check=False)
+    assert ended.returncode
+    assert store.reserve_answer("local", "killed", "digest") == ("new", None)
     store.reserve_answer("local", "r", "digest")
     assert store.reserve_answer("local", "r", "digest") == ("running", None)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
+import socket
 import sqlite3
 import time
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ ROLES = ("viewer", "judge", "editor", "admin")  # each may do what those before 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 RESERVED = frozenset({"local", "operator"})  # users without a record
 KEPT = 24 * 3600.0  # seconds for which the answer to a request with an idempotency key is kept
+# this process: host, number, and what tells it from a later process with the same number
+OWNER = f"{socket.gethostname().replace(' ', '-')} {os.getpid()} {secrets.token_hex(8)}".encode()
 
 
 @dataclass(frozen=True)
@@ -135,9 +139,9 @@ class TokenStore(JobQueue):
             kept_row = db.execute(
                 "SELECT digest, status, answer FROM kept_answers WHERE user = ? AND key = ?", (user, key)
             ).fetchone()
-            if kept_row is None:
-                row = (user, key, digest, None, None, now)
-                db.execute("INSERT INTO kept_answers VALUES (?, ?, ?, ?, ?, ?)", row)
+            if kept_row is None or (kept_row["status"] is None and _has_ended(kept_row["answer"])):
+                row = (user, key, digest, None, OWNER, now)  # the owner, until there is an answer
+                db.execute("INSERT OR REPLACE INTO kept_answers VALUES (?, ?, ?, ?, ?, ?)", row)
                 return "new", None
         if kept_row["digest"] != digest:
             return "other", None
@@ -155,3 +159,19 @@ class TokenStore(JobQueue):
         """Free a key whose request failed, so that it can be sent again."""
         with self._write_transaction() as db:
             db.execute("DELETE FROM kept_answers WHERE user = ? AND key = ? AND status IS NULL", (user, key))
+
+
+def _has_ended(owner: bytes | None) -> bool:
+    """Whether the process that reserved a key has ended; False where that cannot be known."""
+    host, pid, _ = (owner or b"  ").split(b" ")
+    if os.name != "posix" or host != OWNER.split(b" ")[0] or owner == OWNER:
+        return False
+    if int(pid) == os.getpid():
+        return True  # an earlier process with the same number
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

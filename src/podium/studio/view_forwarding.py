@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import MutableMapping
-from typing import Any
+from collections.abc import Callable, MutableMapping
+from typing import Any, TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -19,9 +20,14 @@ from podium.studio.telemetry import log_failure
 from podium.studio.view_processes import TaskCanceled, ViewProcesses
 from podium.studio.view_queue import ViewTask
 
+T = TypeVar("T")
+FIRST = re.compile(r"/p/[^/.]+")  # redirects to the view that suits the data
 VIEW = re.compile(r"/p/([^/]+)/([^/.]+)(?:\.(?:json|csv))?(?:/[^/]+\.(?:svg|rows))?")
 VIEW_ROUTE = "/p/{project}/{view}"  # for logs and metrics
 DATA = (".json", ".csv", ".svg", ".rows")  # what programs and pictures wait for; pages show progress instead
+GRACE = (
+    1.0  # seconds in which a process that exceeds its time is killed: what it stores just then is not denied
+)
 ASK = 5.0  # seconds between signs that a request still waits
 SENT = frozenset({b"cookie", b"accept", b"content-type", b"host"})  # headers that a process needs
 
@@ -42,7 +48,7 @@ def is_computed_view(scope: MutableMapping[str, Any]) -> bool:
         return False
     parts = VIEW.fullmatch(scope["path"])
     if parts is None:
-        return False
+        return FIRST.fullmatch(scope["path"]) is not None
     from podium.studio.pages.view_context import views
 
     view = views.all().get(parts[2])
@@ -89,25 +95,49 @@ async def forward_computation(request: Request, body: bytes) -> Response:
     """Answer an API request by a process; after the timeout of requests, it is killed."""
     scope, state = request.scope, request.app.state
     seconds, user = state.settings.limits.seconds, scope["podium.user"]
-    key = object()
-    task = state.processes.submit(key, lambda: ViewTask(key, user.name, _pack_request(scope, body), seconds))
+    task = ViewTask(object(), user.name, _pack_request(scope, body), seconds)
+    remedy = "send less, choose a faster method, or start the server with a larger --seconds"
+    return _unpack_outcome(scope, await _run_task(request, task, remedy))
+
+
+async def run_in_process(request: Request, function: Callable[..., T], *args: Any) -> T:
+    """Call `function(state, *args)` in a process, which is killed after the time of a view.
+
+    The function is one of a module, and its arguments and value can be pickled. Without processes, it runs in a
+    thread.
+    """
+    state = request.app.state
+    if state.processes is None:
+        return await run_in_threadpool(function, state, *args)
+    user, call = request.scope["podium.user"].name, {"call": (function, args)}
+    task = ViewTask(object(), user, call, state.settings.limits.view_seconds)
+    outcome = await _run_task(
+        request, task, "send less at a time, or open the files from a folder on the server"
+    )
+    if outcome.error is not None:
+        raise outcome.error
+    _raise_failure(request.scope, outcome)
+    value: T = outcome.value
+    return value
+
+
+async def _run_task(request: Request, task: ViewTask, remedy: str) -> Any:
+    """The outcome of a task of one request; nothing goes on after the timeout, or when the client has hung up."""
+    processes, seconds = request.app.state.processes, task.seconds
     try:
-        return _unpack_outcome(scope, await _await_outcome(task, seconds, request.receive))
+        processes.submit(task.key, lambda: task)
+        return await _await_outcome(task, seconds + GRACE, request.receive)
     except (TimeoutError, TaskCanceled) as error:
-        scope["podium.cause"] = str(error) or "timeout"
+        request.scope["podium.cause"] = str(error) or "timeout"
         if task.started is None:
             words = f"all processes were busy for {seconds:g} seconds"
             raise RequestRefused(503, words, "try again later", {"retry-after": "5"}) from None
-        raise RequestRefused(
-            504,
-            f"the computation takes longer than {seconds:g} seconds"
-            if isinstance(error, TimeoutError) or "longer" in str(error)
-            else f"the computation was canceled: {error}",
-            "send less, choose a faster method, or start the server with a larger --seconds",
-        ) from None
+        is_slow = isinstance(error, TimeoutError) or "longer" in str(error)
+        words = f"takes longer than {seconds:g} seconds" if is_slow else f"was canceled: {error}"
+        raise RequestRefused(504, f"the computation {words}", remedy) from None
     finally:
         task.wanted = float("-inf")
-        state.processes.forget(task)
+        processes.forget(task)
 
 
 async def _await_outcome(task: ViewTask, seconds: float, receive: Any) -> Any:
@@ -144,14 +174,19 @@ def _pack_request(scope: Any, body: bytes) -> dict[str, Any]:
     return {"scope": kept | {"raw_path": scope["path"].encode()}, "body": body}
 
 
-def _unpack_outcome(scope: Any, outcome: Any) -> Response:
+def _raise_failure(scope: Any, outcome: Any) -> None:
     if outcome.refusal is not None:
         raise RequestRefused(*outcome.refusal)
     if outcome.failure is not None:
-        log_failure(VIEW_ROUTE if scope["path"].startswith("/p/") else scope["path"], outcome.failure,
-                    scope["podium.request_id"])  # fmt: skip
+        route = getattr(scope.get("route"), "path", None)
+        pattern = VIEW_ROUTE if scope["path"].startswith("/p/") else scope["path"]
+        log_failure(route or pattern, outcome.failure, scope["podium.request_id"])
         scope["podium.cause"] = outcome.failure
         raise FailedInProcess
+
+
+def _unpack_outcome(scope: Any, outcome: Any) -> Response:
+    _raise_failure(scope, outcome)
     scope.setdefault("podium.cookies", {}).update(outcome.cookies)
     response = Response(outcome.body, outcome.status)
     response.raw_headers = outcome.headers

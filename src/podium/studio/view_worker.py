@@ -1,4 +1,4 @@
-"""A process that computes pages and API requests: it runs the application on requests that the server sends.
+"""A process that computes for the server: it runs the application on requests that the server sends, and functions.
 
 The server can kill it at any time, which is how a computation is canceled. It ends by itself when the server has
 ended, even during a computation.
@@ -11,11 +11,12 @@ import contextlib
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from podium.core.errors import InputError, capture_warnings
+from podium.core.errors import InputError, PodiumError, capture_warnings
 from podium.studio.limits import TooLarge
 from podium.studio.security import RequestRefused
 from podium.studio.settings import ServerSettings
@@ -33,6 +34,8 @@ class ViewOutcome:
     cookies: dict[str, str] = field(default_factory=dict)
     refusal: tuple[int, str, str, dict[str, str]] | None = None
     failure: str | None = None
+    error: PodiumError | None = None  # of a function that was called
+    value: Any = None  # that the function returned
     cached_bytes: int = 0  # in the memory of the process
 
 
@@ -64,9 +67,32 @@ async def _answer_requests(connection: Connection, app: Any) -> None:
         app.state.workspace.warm_up()
         while True:
             request = connection.recv()  # nothing else runs in this loop meanwhile
-            outcome = await answer_request(app, request)
+            outcome = (
+                call_function(app, *request["call"])
+                if "call" in request
+                else await answer_request(app, request)
+            )
             outcome.cached_bytes = app.state.workspace.count_cached_bytes()
             connection.send(outcome)
+
+
+def call_function(app: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> ViewOutcome:
+    """Call a function with the state of the application; its errors are raised by the server."""
+    outcome = ViewOutcome()
+    try:
+        with capture_warnings():
+            outcome.value = function(app.state, *args)
+    except RequestRefused as no:
+        outcome.refusal = (no.status, no.problem, no.remedy, no.headers)
+    except PodiumError as error:
+        outcome.error = error
+    except MemoryError:
+        outcome.refusal = (413, "not enough memory for this request", "send less", {})
+    except Exception as error:
+        from podium.studio.telemetry import describe_failure
+
+        outcome.failure = describe_failure(error)
+    return outcome
 
 
 async def answer_request(app: Any, request: dict[str, Any]) -> ViewOutcome:

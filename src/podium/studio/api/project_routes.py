@@ -30,7 +30,7 @@ from podium.studio.api.service_routes import PlainRoute, build_json_response, re
 from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS
 from podium.studio.store import Project, Store
-from podium.studio.view_forwarding import forward_view, is_computed_view
+from podium.studio.view_forwarding import forward_view, is_computed_view, run_in_process
 
 MOST_FIELDS, PART = 100, 1 << 20  # of a form: fields, and bytes of a field
 FILES: dict[str, Any] = {"type": "array", "items": {"type": "string", "format": "binary"}, "minItems": 1}
@@ -108,10 +108,7 @@ async def list_projects(request: Request) -> Response:
 )  # fmt: skip
 async def create_project(request: Request) -> Response:
     """Upload runs, qrels, votes, ratings or tables; fields set the reading options, as on the page."""
-    from podium.studio.pages import projects
-
     fields, files, digest = await _read_form(request)
-    state = request.app.state
     options = {name: fields[name].strip() for name in FIELDS if fields.get(name, "").strip()}
     unknown = fields.keys() - FIELDS.keys() - {"name"}
     if unknown:
@@ -119,13 +116,22 @@ async def create_project(request: Request) -> Response:
             f"unknown field {min(unknown)[:50]!r}; accepted: files, name, {', '.join(FIELDS)}"
         )
 
-    def create() -> dict[str, Any]:
-        project = projects.open_upload(state.store, state.settings, files, options)
-        if fields.get("name", "").strip():
-            state.store.rename_project(project, fields["name"].strip()[:200])
-        return build_project_document(state.store.project(project))
+    return await answer_once(
+        request,
+        digest,
+        lambda: run_in_process(request, _create_project, files, options, fields.get("name", "")),
+    )
 
-    return await answer_once(request, digest, create)
+
+def _create_project(
+    state: Any, files: list[tuple[str, bytes]], options: dict[str, str], name: str
+) -> dict[str, Any]:
+    from podium.studio.pages import projects
+
+    project = projects.open_upload(state.store, state.settings, files, options).id
+    if name.strip():
+        state.store.rename_project(project, name.strip()[:200])
+    return build_project_document(state.store.project(project))
 
 
 @router.get(
@@ -166,9 +172,25 @@ async def rename_project(request: Request) -> Response:
     ),
 )
 async def remove_project(request: Request) -> Response:
-    """Remove a project with its jobs, models and uploaded files."""
-    await run_in_threadpool(request.app.state.store.remove_project, request.path_params["project"])
+    """Remove a project; for a day it can be restored with its jobs, models and files."""
+    store, project = read_store(request)
+    await run_in_threadpool(store.project, project)
+    await run_in_threadpool(store.hide_project, project)
     return Response(status_code=204)
+
+
+@router.post(
+    "/v1/projects/{project}/restore",
+    **describe_route(
+        None, record_models.ProjectAnswer, "Restore a removed project", 404, 422, tag="projects",
+        parameters=(PROJECT,), done=200,
+    ),
+)  # fmt: skip
+async def restore_project(request: Request) -> Response:
+    """Undo the removal of a project, within a day."""
+    store, project = read_store(request)
+    await run_in_threadpool(store.restore_project, project)
+    return build_json_response(build_project_document(await run_in_threadpool(store.project, project)))
 
 
 @router.post(
@@ -180,16 +202,16 @@ async def remove_project(request: Request) -> Response:
 )  # fmt: skip
 async def add_labels(request: Request) -> Response:
     """Upload qrels, or a table of query, item and grade."""
+    fields, files, digest = await _read_form(request)
+    given = (request.path_params["project"], files, fields.get("encoding", "").strip())
+    return await answer_once(request, digest, lambda: run_in_process(request, _add_labels, *given))
+
+
+def _add_labels(state: Any, project: str, files: list[tuple[str, bytes]], encoding: str) -> dict[str, Any]:
     from podium.studio.pages import projects
 
-    fields, files, digest = await _read_form(request)
-    state, project = request.app.state, request.path_params["project"]
-
-    def add() -> dict[str, Any]:
-        projects.add_labels(state.store, state.settings, project, files, fields.get("encoding", "").strip())
-        return build_project_document(state.store.project(project))
-
-    return await answer_once(request, digest, add)
+    projects.add_labels(state.store, state.settings, project, files, encoding)
+    return build_project_document(state.store.project(project))
 
 
 @router.delete(

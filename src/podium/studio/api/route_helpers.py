@@ -5,7 +5,7 @@
 - Errors: raise a `PodiumError` (422), `RecordNotFound` (404) or `RequestRefused` (any status); all of them are answered
   as problem details.
 - Repeated requests: `return await answer_once(request, body, work)` for a POST; a request with the same
-  `Idempotency-Key` gets the kept answer, and `work` is not run again. `work` runs in a thread.
+  `Idempotency-Key` gets the kept answer, and `work` is not run again. `work` runs in a thread, or is awaited.
 - Pages of a list: `read_page(request)` gives `limit` and `after`; `cut_page(records, page, id)` the records and `next`.
 - Descriptions: `describe_route(..., tag=..., parameters=[PROJECT, *PAGE])` in `openapi_schema`.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from msgspec.json import encode
@@ -27,6 +27,8 @@ from podium.studio.security import RequestRefused
 from podium.studio.token_store import User
 
 T = TypeVar("T")
+# a function that is called in a thread, and returns a document or what is awaited for one
+Work = Callable[[], "dict[str, Any] | Awaitable[dict[str, Any]]"]
 MOST, USUAL = 1000, 100  # records on a page
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
@@ -89,13 +91,11 @@ def cut_page(
     return part, read_id(part[-1]) if begin + page.limit < len(records) else None
 
 
-async def answer_once(
-    request: Request, body: bytes, work: Callable[[], dict[str, Any]], status: int = 201
-) -> Response:
-    """Run `work` in a thread and answer with its document; once per `Idempotency-Key`, if there is one."""
+async def answer_once(request: Request, body: bytes, work: Work, status: int = 201) -> Response:
+    """Run `work` and answer with its document; once per `Idempotency-Key`, if there is one."""
     key = request.headers.get("idempotency-key")
     if key is None:
-        return _build_response(encode(await run_in_threadpool(work)), status)
+        return _build_response(encode(await _do_work(work)), status)
     if not KEY.fullmatch(key):
         raise ParameterError(
             "Idempotency-Key is empty, longer than 200 characters, or has others than visible ASCII"
@@ -110,12 +110,18 @@ async def answer_once(
     if state == "kept":
         return _build_response(kept[1], kept[0], {"idempotent-replayed": "true"})
     try:
-        answer = encode(await run_in_threadpool(work))
+        answer = encode(await _do_work(work))
         await run_in_threadpool(store.keep_answer, user, key, status, answer)
     except BaseException:
         await run_in_threadpool(store.release_answer, user, key)
         raise
     return _build_response(answer, status)
+
+
+async def _do_work(work: Work) -> dict[str, Any]:
+    """The document of work that is computed in a thread, or that is awaited."""
+    document = await run_in_threadpool(work)
+    return document if isinstance(document, dict) else await document
 
 
 def _build_response(answer: bytes, status: int, headers: dict[str, str] | None = None) -> Response:

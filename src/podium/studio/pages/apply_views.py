@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
@@ -15,6 +17,7 @@ from podium.studio.pages.form_routes import open_form
 from podium.studio.pages.page_routes import respond_form_again
 from podium.studio.pages.projects import unpack_files
 from podium.studio.pages.view_context import View, ViewContext, register_view
+from podium.studio.view_forwarding import run_in_process
 from podium.studio.workspace import Workspace
 
 TYPES = {
@@ -58,30 +61,33 @@ def build_apply_view(c: ViewContext) -> View:
 @router.post("/p/{project}/apply")
 async def apply_to_files(request: Request, project: str) -> Response:
     """Aggregate uploaded files with a method or model of the project; the answer is the result as a file."""
-    state = request.app.state
-
-    def compute(spec: str, wanted: str, files: list[tuple[str, bytes]]) -> bytes:
-        room: Workspace = state.workspace
-        state.store.project(project)
-        if wanted not in list_result_formats():
-            raise ParameterError(
-                f"the format is {wanted[:50]!r}; accepted: {', '.join(list_result_formats())}"
-            )
-        if spec.startswith("model:") and state.store.model(spec.removeprefix("model:")).project != project:
-            raise ParameterError("the model belongs to another project; choose one from the list")
-        method = room.method(spec)
-        data = open_input(unpack_files(state.settings, files))
-        check_pairs(state.settings.limits, data.preferences, method)
-        result = method.aggregate(data.preferences, data.features if method.tags.uses_features else None)
-        return b"".join(registry.formats.get(wanted)().write(to_content(result)))
-
     async with open_form(request, files=True) as form:
         wanted = form["format"]
         try:
-            content = await run_in_threadpool(compute, form["m"], wanted, form.files)
+            content = await run_in_process(request, apply_method, project, form["m"], wanted, form.files)
         except PodiumError as error:
             entered = [(name, form[name]) for name in ("m", "format")]
             return await run_in_threadpool(respond_form_again, request, "apply", entered, error)
+    return respond_result(content, wanted)
+
+
+def apply_method(state: Any, project: str, spec: str, wanted: str, files: list[tuple[str, bytes]]) -> bytes:
+    """The result of a method or model of the project on files, in the wanted format."""
+    room: Workspace = state.workspace
+    state.store.project(project)
+    if wanted not in list_result_formats():
+        raise ParameterError(f"the format is {wanted[:50]!r}; accepted: {', '.join(list_result_formats())}")
+    if spec.startswith("model:") and state.store.model(spec.removeprefix("model:")).project != project:
+        raise ParameterError("the model belongs to another project; choose one from the list")
+    method = room.method(spec)
+    data = open_input(unpack_files(state.settings, files))
+    check_pairs(state.settings.limits, data.preferences, method)
+    result = method.aggregate(data.preferences, data.features if method.tags.uses_features else None)
+    return b"".join(registry.formats.get(wanted)().write(to_content(result)))
+
+
+def respond_result(content: bytes, wanted: str) -> Response:
+    """A result as a file to save."""
     name = f"podium-result.{SUFFIXES.get(wanted, wanted)}"
     headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=TYPES.get(wanted, "text/plain; charset=utf-8"), headers=headers)

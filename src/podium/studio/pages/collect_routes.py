@@ -25,6 +25,7 @@ from podium.studio.item_texts import match_items, read_item_texts
 from podium.studio.loading import ProjectData, unpack_upload
 from podium.studio.pages.render import render_page
 from podium.studio.problems import PROBLEM, problem_document
+from podium.studio.view_forwarding import run_in_process
 from podium.studio.vote_records import CollectionItem, CollectionKind, InviteRole, JudgeInvite
 from podium.studio.voting_service import VotingService, find_voting_service
 
@@ -224,55 +225,58 @@ def _read_count(text: str) -> int:
 async def start_new_collection(request: Request) -> Response:
     """Open a project of items to vote on."""
     fields, files = await _read_form(request)
-    service, store = find_voting_service(request.app.state), request.app.state.store
+    return _show_collect_page(await run_in_process(request, open_collection, fields, files))
 
-    def start() -> str:
-        items = _read_items(fields, files)
-        if len(items) < 2:
-            raise InputError(
-                f"there is {len(items)} item" if items else "there are no items",
-                remedy="paste or upload two or more: lines of text, or a table with a column id",
-            )
-        name = fields.get("name") or (files[0][0] if files else fields.get("question") or "Votes")
-        project = str(store.add_upload(name[:200], []))
-        kind = cast("CollectionKind", fields.get("kind", "pairs"))
-        try:
-            service.store.start_collection(project, items, kind=kind, question=fields.get("question", ""))
-        except PodiumError:
-            store.remove_project(project)
-            raise
-        return project
 
-    return _show_collect_page(await run_in_threadpool(start))
+def open_collection(state: Any, fields: dict[str, str], files: list[tuple[str, bytes]]) -> str:
+    """Create a project that collects votes on the given items."""
+    service, store, items = find_voting_service(state), state.store, _read_items(fields, files)
+    if len(items) < 2:
+        raise InputError(
+            f"there is {len(items)} item" if items else "there are no items",
+            remedy="paste or upload two or more: lines of text, or a table with a column id",
+        )
+    name = fields.get("name") or (files[0][0] if files else fields.get("question") or "Votes")
+    project = str(store.add_upload(name[:200], []))
+    kind = cast("CollectionKind", fields.get("kind", "pairs"))
+    try:
+        service.store.start_collection(project, items, kind=kind, question=fields.get("question", ""))
+    except PodiumError:
+        store.remove_project(project)
+        raise
+    return project
 
 
 @router.post("/p/{project}/collect/start")
 async def start_collection(request: Request, project: str) -> Response:
     """Collect votes on the items of a project."""
     fields, files = await _read_form(request)
-    service = find_voting_service(request.app.state)
-
-    def start() -> None:
-        data: ProjectData = service.work.data(service.work.store.project(project)).result()
-        query, items = choose_items(data, fields.get("query", ""))
-        given = [CollectionItem(item, t.title, t.text, t.url) for item, t in data.texts.items()]
-        known = match_items([*given, *_read_items(fields, files)], data.preferences.index.items)
-        texts = {item.item: item for item in known}
-        if files and not texts:
-            raise InputError(
-                "no text belongs to an item of this project",
-                source=files[0][0],
-                remedy="ids are compared exactly",
-            )
-        shown = [texts.get(item, CollectionItem(item)) for item in items]
-        kind = cast("CollectionKind", fields.get("kind", "pairs"))
-        every = _read_count(fields.get("gold_every", ""))
-        service.store.start_collection(
-            project, shown, kind=kind, question=fields.get("question", ""), query=query, gold_every=every
-        )
-
-    await run_in_threadpool(start)
+    await run_in_process(request, begin_collection, project, fields, files)
     return _show_collect_page(project)
+
+
+def begin_collection(
+    state: Any, project: str, fields: dict[str, str], files: list[tuple[str, bytes]]
+) -> None:
+    """Begin to collect votes on the items of a project, with their texts."""
+    service = find_voting_service(state)
+    data: ProjectData = service.work.data(service.work.store.project(project)).result()
+    query, items = choose_items(data, fields.get("query", ""))
+    given = [CollectionItem(item, t.title, t.text, t.url) for item, t in data.texts.items()]
+    known = match_items([*given, *_read_items(fields, files)], data.preferences.index.items)
+    texts = {item.item: item for item in known}
+    if files and not texts:
+        raise InputError(
+            "no text belongs to an item of this project",
+            source=files[0][0],
+            remedy="ids are compared exactly",
+        )
+    shown = [texts.get(item, CollectionItem(item)) for item in items]
+    kind = cast("CollectionKind", fields.get("kind", "pairs"))
+    every = _read_count(fields.get("gold_every", ""))
+    service.store.start_collection(
+        project, shown, kind=kind, question=fields.get("question", ""), query=query, gold_every=every
+    )
 
 
 def choose_items(data: ProjectData, chosen: str) -> tuple[Id, list[Id]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,20 +19,19 @@ from podium.studio.loading import list_inputs, parse_plans
 from podium.studio.pages.data_views import COLUMNS, read_form_plan
 from podium.studio.pages.form_routes import open_form, show_project
 from podium.studio.pages.projects import NAME, unpack_files
-from podium.studio.settings import ServerSettings
-from podium.studio.store import Store
+from podium.studio.view_forwarding import run_in_process
 
 router = APIRouter(include_in_schema=False)
 
 PlanChange = Callable[[int, FilePlan, tuple[str, bytes]], FilePlan]
 
 
-def change_plans(store: Store, settings: ServerSettings, project: str, change: PlanChange) -> None:
+def change_plans(state: Any, project: str, change: PlanChange) -> None:
     """Change the plans of the files of a project."""
-    record = store.project(project)
+    store, record = state.store, state.store.project(project)
     if record.kind == "demo":
         raise ParameterError("the embedded data cannot be changed; upload your own files")
-    files = list_inputs(store, record, settings.roots)
+    files = list_inputs(store, record, state.settings.roots)
     plans = parse_plans(record.options) or [_build_first_plan(record.options) for _ in files]
     changed = [change(n, plan, file) for n, (plan, file) in enumerate(zip(plans, files, strict=True))]
     store.change_project(project, plan=[plan.to_dict() for plan in changed], guessed=None)
@@ -42,38 +42,47 @@ def _build_first_plan(options: dict[str, Any]) -> FilePlan:
     return FilePlan.from_dict({"format": options.get("format", ""), "options": options})
 
 
+def _apply_remedy(number: str, change: str, n: int, plan: FilePlan, file: tuple[str, bytes]) -> FilePlan:
+    """The plan of the file `n` after a remedy for the file `number`, or for all of them."""
+    return apply_change(plan, change, load_table(Source(*file))) if number in ("", str(n)) else plan
+
+
+def _apply_form(
+    number: int, fields: dict[str, str], n: int, plan: FilePlan, file: tuple[str, bytes]
+) -> FilePlan:
+    """The plan of the file `n` after a form about the file `number`."""
+    if n != number:
+        return plan
+    table = load_table(Source(*file), plan.delimiter, plan.header)
+    new = read_form_plan(plan, fields, () if table is None else table.names)
+    if new.use == plan.use:
+        return new
+    return apply_change(FilePlan.from_dict(new.to_dict() | {"use": plan.use}), f"use={new.use}", table)
+
+
+def _add_texts(state: Any, project: str, files: list[tuple[str, bytes]]) -> None:
+    state.store.project(project)
+    plain = unpack_files(state.settings, files)
+    for file in plain:
+        read_texts(Source(*file), FilePlan(use="texts"))
+    state.store.add_texts(project, plain)
+
+
 @router.post("/p/{project}/data/change")
 async def apply_remedy(request: Request, project: str) -> Response:
     """Apply a remedy to one file, or to all of them."""
-    state = request.app.state
     async with open_form(request) as form:
-        number, change = form["file"], form.raw("change")
-
-        def apply(n: int, plan: FilePlan, file: tuple[str, bytes]) -> FilePlan:
-            return apply_change(plan, change, load_table(Source(*file))) if number in ("", str(n)) else plan
-
-        await run_in_threadpool(change_plans, state.store, state.settings, project, apply)
+        change = functools.partial(_apply_remedy, form["file"], form.raw("change"))
+        await run_in_process(request, change_plans, project, change)
     return show_project(project, "data")
 
 
 @router.post("/p/{project}/data/{number}")
 async def change_file(request: Request, project: str, number: int) -> Response:
     """Set the use, roles and choices of one file."""
-    state = request.app.state
     async with open_form(request, most=COLUMNS + 20) as form:
-
-        def apply(n: int, plan: FilePlan, file: tuple[str, bytes]) -> FilePlan:
-            if n != number:
-                return plan
-            table = load_table(Source(*file), plan.delimiter, plan.header)
-            new = read_form_plan(plan, form.fields, () if table is None else table.names)
-            if new.use == plan.use:
-                return new
-            return apply_change(
-                FilePlan.from_dict(new.to_dict() | {"use": plan.use}), f"use={new.use}", table
-            )
-
-        await run_in_threadpool(change_plans, state.store, state.settings, project, apply)
+        change = functools.partial(_apply_form, number, form.fields)
+        await run_in_process(request, change_plans, project, change)
     return show_project(project, "data", "read-again")
 
 
@@ -92,17 +101,8 @@ async def rename_project(request: Request, project: str) -> Response:
 @router.post("/p/{project}/texts")
 async def upload_texts(request: Request, project: str) -> Response:
     """Add a table of titles, texts and addresses of the items."""
-    state = request.app.state
-
-    def add(files: list[tuple[str, bytes]]) -> None:
-        state.store.project(project)
-        plain = unpack_files(state.settings, files)
-        for file in plain:
-            read_texts(Source(*file), FilePlan(use="texts"))
-        state.store.add_texts(project, plain)
-
     async with open_form(request, files=True) as form:
-        await run_in_threadpool(add, form.files)
+        await run_in_process(request, _add_texts, project, form.files)
     return show_project(project, "data", "texts-added")
 
 

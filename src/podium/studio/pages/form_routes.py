@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -19,8 +20,9 @@ from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
 from podium.studio.pages import projects
-from podium.studio.pages.page_routes import find_first_view, respond_files, respond_home
+from podium.studio.pages.page_routes import respond_files, respond_home
 from podium.studio.store import Store
+from podium.studio.view_forwarding import run_in_process
 
 MOST_FIELDS, PART = 100, 1 << 20  # maximum per form
 
@@ -93,11 +95,23 @@ def show_project(project: str, view: str, done: str = "") -> Response:
     return RedirectResponse(address + (f"?done={done}" if done else ""), 303)
 
 
-def _show_opened(request: Request, project: str) -> Response:
-    """Redirect to the view that suits the data; a reading with guessed roles is shown before it is used."""
-    if request.app.state.store.project(project).options.get("guessed"):
-        return show_project(project, "data")
-    return show_project(project, find_first_view(request.app.state.workspace, project), "opened")
+def _show_opened(opened: projects.OpenedProject) -> Response:
+    """Redirect to the view that suits the data."""
+    return show_project(opened.id, opened.view, "" if opened.view == "data" else "opened")
+
+
+def _open_upload(
+    state: Any, files: list[tuple[str, bytes]], options: dict[str, str]
+) -> projects.OpenedProject:
+    return projects.open_upload(state.store, state.settings, files, options)
+
+
+def _open_path(state: Any, root: int, inside: str, options: dict[str, str]) -> projects.OpenedProject:
+    return projects.open_path(state.store, state.settings, root, inside, options)
+
+
+def _add_labels(state: Any, project: str, files: list[tuple[str, bytes]], encoding: str) -> None:
+    projects.add_labels(state.store, state.settings, project, files, encoding)
 
 
 def _respond_form_again(
@@ -117,12 +131,10 @@ def _respond_form_again(
 @router.post("/open/upload")
 async def upload_files(request: Request) -> Response:
     """Open uploaded files."""
-    state, form = request.app.state, None
+    form = None
     try:
         async with open_form(request, files=True) as form:
-            given = (state.store, state.settings, form.files, form.options)
-            project = await run_in_threadpool(projects.open_upload, *given)
-            return await run_in_threadpool(_show_opened, request, project)
+            return _show_opened(await run_in_process(request, _open_upload, form.files, form.options))
     except PodiumError as error:
         if form is None or isinstance(error, security.RequestRefused):
             raise
@@ -132,15 +144,14 @@ async def upload_files(request: Request) -> Response:
 @router.post("/open/path")
 async def open_server_path(request: Request) -> Response:
     """Open a file or folder on the server."""
-    state = request.app.state
     async with open_form(request) as form:
         if not form["root"].isdecimal() or len(form["root"]) > 6:
             raise ParameterError("root is not a number; use the form")
         root = int(form["root"])
         try:
-            given = (state.store, state.settings, root, form["at"], form.options)
-            project = await run_in_threadpool(projects.open_path, *given)
-            return await run_in_threadpool(_show_opened, request, project)
+            return _show_opened(await run_in_process(request, _open_path, root, form["at"], form.options))
+        except security.RequestRefused:
+            raise
         except PodiumError as error:
             return await run_in_threadpool(_respond_form_again, request, error, form, root)
 
@@ -148,10 +159,8 @@ async def open_server_path(request: Request) -> Response:
 @router.post("/p/{project}/labels")
 async def upload_labels(request: Request, project: str) -> Response:
     """Add uploaded labels to an existing project."""
-    state = request.app.state
     async with open_form(request, files=True) as form:
-        given = (state.store, state.settings, project, form.files, form["encoding"])
-        await run_in_threadpool(projects.add_labels, *given)
+        await run_in_process(request, _add_labels, project, form.files, form["encoding"])
     return show_project(project, "data", "labels-added")
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from podium.core.errors import ParameterError, PodiumError
 from podium.formats.detection import detect_format
@@ -23,6 +23,7 @@ from podium.studio.loading import (
     resolve_allowed_path,
     unpack_upload,
 )
+from podium.studio.pages.navigation import choose_first_view
 from podium.studio.settings import ServerSettings
 from podium.studio.store import Store
 
@@ -31,21 +32,29 @@ NAME = 200  # characters
 SHORTEST = 4  # characters of a common beginning that names a project
 
 
+class OpenedProject(NamedTuple):
+    """A new project, and the view that suits its data."""
+
+    id: str
+    view: str
+
+
 def open_upload(
     store: Store, settings: ServerSettings, files: Sequence[tuple[str, bytes]], options: dict[str, str]
-) -> str:
+) -> OpenedProject:
     """Create a project from an upload; files that are no data at all are refused and not stored.
 
     Files that cannot be read as they are get a plan with guessed roles, which the Data page shows and changes.
     """
     plain, given = unpack_files(settings, files), parse_entered_options(options)
     stored: dict[str, Any] = dict(given)
+    view = "data"  # where a reading with guessed roles is shown before it is used
     try:
-        open_input(plain, given)
+        view = choose_first_view(open_input(plain, given))
         if not given and any(detect_wide_table(*file) for file in plain):
             plans = suggest_plans(plain)
             if any(plan.roles for plan in plans):
-                stored = {"plan": [plan.to_dict() for plan in plans], "guessed": True}
+                stored, view = {"plan": [plan.to_dict() for plan in plans], "guessed": True}, "data"
     except TooLarge:
         raise
     except PodiumError:
@@ -53,7 +62,7 @@ def open_upload(
         if given or all(plan.use in ("ignore", "texts") for plan in plans):
             raise
         stored = {"plan": [plan.to_dict() for plan in plans], "guessed": True}
-    return store.add_upload(name_project([name for name, _ in plain]), plain, stored)
+    return OpenedProject(store.add_upload(name_project([name for name, _ in plain]), plain, stored), view)
 
 
 def detect_wide_table(name: str, content: bytes) -> bool:
@@ -118,13 +127,15 @@ def unpack_files(settings: ServerSettings, files: Sequence[tuple[str, bytes]]) -
     return plain
 
 
-def open_path(store: Store, settings: ServerSettings, root: int, inside: str, options: dict[str, str]) -> str:
+def open_path(
+    store: Store, settings: ServerSettings, root: int, inside: str, options: dict[str, str]
+) -> OpenedProject:
     """Create a project from a file or folder below a root; skipped files are noted."""
     path = resolve_allowed_path(settings.roots, root, inside)
     given: dict[str, Any] = parse_entered_options(options)
     files, left_out = find_readable_files(settings.roots, path, given.get("encoding", "utf-8"))
-    open_input(files, given)
-    return store.add_paths(path.name or str(path), files, given | {"notes": left_out})
+    view = choose_first_view(open_input(files, given))
+    return OpenedProject(store.add_paths(path.name or str(path), files, given | {"notes": left_out}), view)
 
 
 def browse_folder(settings: ServerSettings, root: int, inside: str) -> dict[str, Any]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
-from starlette.concurrency import run_in_threadpool
 
 from podium.core.errors import ParameterError
 from podium.studio import security
 from podium.studio.loading import ProjectData
 from podium.studio.pages.share_routes import respond_download, write_content
 from podium.studio.pages.view_context import resolve_id
+from podium.studio.view_forwarding import run_in_process
 from podium.studio.workspace import Workspace
 
 MOST = 10_000  # annotators in one form
@@ -26,8 +27,7 @@ async def change_annotators(request: Request, project: str, action: str) -> Resp
     form = await request.form(max_files=0, max_fields=MOST, max_part_size=1 << 20)
     security.check_csrf(request, form.get("csrf"))
     named = [value.strip() for value in form.getlist("who") if isinstance(value, str) and value.strip()]
-    work: Workspace = request.app.state.workspace
-    await run_in_threadpool(_change, work, project, action, named)
+    await run_in_process(request, apply_exclusion, project, action, named)
     back = form.get("back")
     target = (
         f"worker?who={quote(named[0])}"
@@ -37,7 +37,9 @@ async def change_annotators(request: Request, project: str, action: str) -> Resp
     return RedirectResponse(f"/p/{quote(project, safe='')}/{target}", 303)
 
 
-def _change(work: Workspace, project: str, action: str, named: list[str]) -> None:
+def apply_exclusion(state: Any, project: str, action: str, named: list[str]) -> None:
+    """Exclude annotators from a project, or restore them."""
+    work: Workspace = state.workspace
     record = work.store.project(project)
     if not named:
         raise ParameterError("no annotator is chosen; choose at least one")
