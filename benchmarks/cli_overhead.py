@@ -2,7 +2,7 @@
 
 python benchmarks/cli_overhead.py [--turns 5] [--rows 1000000] [--method rrf]
 
-Writes three runs to a temporary folder. A turn runs `podium fuse -m rrf a.run b.run c.run -o out.run` as a process of its own
+Writes three runs to a temporary folder. A turn runs `podium fuse -m rrf a.run b.run c.run -o out.run` in a process
 (wall and processor time of the whole process, from its start to its end) and, in another process, reads the same
 files, fuses them and writes the same result after a first round on small files, with a clock around each step. The
 overhead is the difference: interpreter, imports, the command line, the report on standard error, and teardown. Both
@@ -26,13 +26,14 @@ import numpy as np
 RUNS, DEPTH = 3, 100
 STEPS = """
 import json, sys, time
-from podium import formats, fuse
+from podium import choose_method, formats, make
 paths, small, out, method = sys.argv[1:4], sys.argv[4:7], sys.argv[7], sys.argv[8]
 def take_steps(paths, out):
     clocks = [(time.perf_counter(), time.process_time())]
     preferences = formats.read(paths).preferences
     clocks.append((time.perf_counter(), time.process_time()))
-    consensus = fuse(preferences, method=method)
+    chosen = choose_method(preferences).method if method == "auto" else make(method)
+    consensus = chosen.aggregate(preferences)
     clocks.append((time.perf_counter(), time.process_time()))
     formats.write(consensus, out, overwrite=True)
     clocks.append((time.perf_counter(), time.process_time()))
@@ -96,7 +97,18 @@ def main() -> None:
         out = str(folder / "out.run")
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
-        command = [sys.executable, "-m", "podium", "fuse", "-m", given.method, *paths, "-o", out, "--overwrite"]
+        command = [
+            sys.executable,
+            "-m",
+            "podium",
+            "fuse",
+            "-m",
+            given.method,
+            *paths,
+            "-o",
+            out,
+            "--overwrite",
+        ]
         if given.imports:
             run_command(command, environment)  # compiles
             print_imports(command, environment)

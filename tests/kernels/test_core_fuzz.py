@@ -7,9 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from podium.kernels import grouping, majority, ordering, pairwise_votes, segments
+from podium.data.ids import id_order
+from podium.kernels import grouping, majority, ordering, pairwise_votes, plain_lists, segments
 from reference import array_kernels as arrays
 from reference import array_majority as matrices
+from reference import positions
 from reference.fuzz_inputs import sample_scores, sample_size, sample_starts, sample_votes
 
 
@@ -109,3 +111,28 @@ def test_orders_by_majority(random, name, options):
             table = matrices.compute_vote_matrix(votes, q)
             assert found[a:b].tolist() == getattr(matrices, name)(table, *options).tolist()
             assert found[a:b].tolist() == getattr(majority, name)(table, *options).tolist()
+
+
+def test_sums_over_plain_lists(random):
+    ids = [int(i) if random.random() < 0.2 else f"d{i}" for i in random.permutation(500)]
+    types = random.choice(["str", "int", "both"])
+    ids = ids if types == "both" else [i for i in ids if type(i).__name__ == types]
+    values = random.choice(
+        [random.random(600), 1 / (60 + np.arange(600.0)), 1.0 + 1e-13 * random.integers(0, 4, 600)]
+    )
+    lists = [
+        [ids[int(i)] for i in random.permutation(len(ids))[: int(random.integers(0, len(ids) + 1))]]
+        for _ in range(int(random.integers(0, 6)))
+    ]
+    totals, expected = {}, {}
+    for one in lists:
+        found = plain_lists.add_points(totals, one, tuple(values.tolist()))
+        assert found == sum({str: 1, int: 2}[kind] for kind in set(map(type, one)))
+        for item, value in zip(one, values.tolist(), strict=False):
+            expected[item] = expected.get(item, 0.0) + value
+    assert totals == expected
+    assert list(totals) == list(expected)
+    assert plain_lists.add_points({}, ["a", 1.5], (1.0, 2.0)) == -1
+    assert plain_lists.rank_totals(totals, 1e-12, id_order) == positions.rank_totals(expected, 1e-12)
+    if types != "both":
+        assert plain_lists.rank_totals(totals, 1e-12, None) == positions.rank_totals(expected, 1e-12)

@@ -6,6 +6,7 @@ import math
 import statistics
 
 from podium import Preferences
+from podium.data.ids import id_order
 
 
 def answers(preferences: Preferences, query) -> dict:
@@ -156,3 +157,16 @@ COMBINE = {
     "combmax": lambda v: max(s for s, _ in v),
     "combmed": lambda v: statistics.median([s for s, w in v for _ in range(int(w))]),
 }
+
+
+def rank_totals(totals, tolerance):
+    """Ids by falling total, ties by id; neighbors within the tolerance of the upper one are tied, and get one value."""
+    ranking = sorted(sorted(totals, key=id_order), key=lambda item: -totals[item])
+    groups = []
+    for item in ranking:
+        if groups and totals[groups[-1][-1]] - totals[item] <= tolerance * totals[groups[-1][-1]]:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    scores = [totals[group[0]] for group in groups for _ in group]
+    return [item for group in groups for item in sorted(group, key=id_order)], scores

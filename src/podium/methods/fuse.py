@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from podium.data.building.validate import Duplicates
 from podium.data.ids import Id, id_order
 from podium.data.preferences import Preferences
 from podium.kernels.ordering import TOLERANCE
+from podium.kernels.plain_lists import add_points, rank_totals
 from podium.methods.base import Aggregator, make
 from podium.methods.input_checks import Weights, weights_for
 from podium.methods.positional import Positional, RankBiasedCentroids, ReciprocalRankFusion
@@ -32,6 +33,7 @@ __all__ = [
     "fuse_preferences",
     "make_for_lists",
     "sort_by_expert",
+    "sort_ids",
 ]
 
 SHOWN = 10  # items shown in a notebook
@@ -47,9 +49,6 @@ class Fused:
     ranking: list[Id]
     scores: list[float]
     _by: Aggregator
-    _ids: list[Id] | None = field(
-        default=None, repr=False, compare=False
-    )  # in id order, where they were sorted
 
     @property
     def method(self) -> str:
@@ -176,61 +175,32 @@ def fuse_positions(
     if weights is not None:
         shares = weights_for(weights, experts, aggregator.name).tolist()
     totals: dict[Id, float] = {}
-    kinds: set[type] = set()
-    get = totals.get
+    types = 0  # of the ids: bit 1 strings, bit 2 integers
     for number, answer in enumerate(lists):
         if not isinstance(answer, list | tuple):
             return None
-        kinds.update(map(type, answer))
-        if not kinds <= {str, int}:
-            return None
-        if len(set(answer)) != len(answer):
-            raise _build_duplicate_error(answer, number)
         points = _compute_points(aggregator, parameter, 1 << max(len(answer) - 1, 63).bit_length())
         if weights is not None:
             w = shares[number]
             points = tuple([w * p for p in points[: len(answer)]])
-        if not totals:
-            totals.update(zip(answer, points, strict=False))
-            continue
-        for item, p in zip(answer, points, strict=False):
-            totals[item] = get(item, 0.0) + p
-    return _rank_totals(totals, aggregator, len(kinds) == 1)
+        added = add_points(totals, answer, points)
+        if added < 0:
+            return None
+        if len(set(answer)) != len(answer):
+            raise _build_duplicate_error(answer, number)
+        types |= added
+    ranking, scores = rank_totals(totals, TOLERANCE, id_order if types == 3 else None)
+    return Fused(ranking, scores, aggregator)
 
 
 def sort_by_expert(lists: Mapping[Id, ExpertAnswer]) -> dict[Id, ExpertAnswer] | None:
     """Named lists in the id order of their names; None if a name is not an id."""
-    kinds = set(map(type, lists))
-    if not kinds <= {str, int}:
-        return None
-    return {name: lists[name] for name in (sorted(lists) if len(kinds) == 1 else sorted(lists, key=id_order))}
+    return {name: lists[name] for name in sort_ids(lists)} if set(map(type, lists)) <= {str, int} else None
 
 
-def _rank_totals(totals: dict[Id, float], by: Aggregator, one_type: bool) -> Fused:
-    ids: list[Id] = sorted(totals) if one_type else sorted(totals, key=id_order)
-    ranking = ids.copy()
-    ranking.sort(key=totals.__getitem__, reverse=True)  # stable, so equal scores stay in id order
-    # one call for all; of a single item, itemgetter returns the score instead of a tuple
-    scores = list(operator.itemgetter(*ranking)(totals)) if len(ranking) > 1 else list(totals.values())
-    above = scores[0] if scores else 0.0
-    for here in scores:
-        if above != here and above - here <= TOLERANCE * above:
-            _snap_ties(ranking, scores)
-            break
-        above = here
-    return Fused(ranking, scores, by, ids)
-
-
-def _snap_ties(ranking: list[Id], scores: list[float]) -> None:
-    """Give one value to scores that differ only by rounding, and order their items by id."""
-    begin = 0
-    for place in range(1, len(scores) + 1):
-        above = scores[place - 1]
-        if place < len(scores) and above - scores[place] <= TOLERANCE * above:
-            continue
-        ranking[begin:place] = sorted(ranking[begin:place], key=id_order)
-        scores[begin:place] = [scores[begin]] * (place - begin)
-        begin = place
+def sort_ids(ids: Iterable[Id]) -> list[Id]:
+    """Strings and integers in id order."""
+    return sorted(ids, key=None if len(set(map(type, ids))) == 1 else id_order)
 
 
 def _build_duplicate_error(answer: Sequence[Id], number: int) -> InputError:

@@ -20,6 +20,7 @@ from podium.methods.fuse import (
     fuse_preferences,
     make_for_lists,
     sort_by_expert,
+    sort_ids,
 )
 from podium.studio.api import request_models
 from podium.studio.api.request_models import SPEC, WHOLE
@@ -110,12 +111,13 @@ def answer_fuse(given: request_models.FuseRequest | PlainFuseRequest, state: Any
         method = make_for_lists(lists, given.method, weights, check_parameters(given.parameters))
         is_shared = is_shared and weights is None
     fused = fuse_positions(lists, method) if given.duplicates == "error" else None
-    if fused is not None and fused._ids and all(answers) and len(answers) <= limits.experts:
+    if fused is not None and fused.ranking and all(answers) and len(answers) <= limits.experts:
         named: Any = sort_by_expert(lists) if isinstance(lists, dict) else None
+        ids = sort_ids(fused.ranking)
         if named is not None:
-            fingerprint = fingerprint_ranked_lists(list(named.values()), fused._ids, list(named))
+            fingerprint = fingerprint_ranked_lists(list(named.values()), ids, list(named))
         else:
-            fingerprint = fingerprint_ranked_lists(lists, fused._ids)
+            fingerprint = fingerprint_ranked_lists(lists, ids)
     else:
         preferences = build_preferences(lists, given.duplicates)
         check_work(limits, preferences, method)
