@@ -173,6 +173,13 @@ def test_auto_chooses_by_judgements_and_saves_a_method(files):
 
 def test_fuse_with_judgements_chooses_by_them(files):
     runs = (files / "good.run", files / "bad.run")
+    for words in (
+        ("fuse", *runs),
+        ("fit", *runs, "-q", files / "qrels.txt", "-m", "svd", "-o", "model.podium"),
+    ):
+        refused = run(*words, "--budget", 5)
+        assert refused.exit_code == 2
+        assert "--budget limits the choice that auto makes by judgements" in refused.stderr
     done = run("fuse", *runs, "-q", files / "qrels.txt", "--top", 1, "--budget", "30")
     assert done.exit_code == 0, done.stderr
     assert {line.split()[2] for line in done.stdout.splitlines()} == {"z"}

@@ -83,7 +83,7 @@ class MethodChoice:
         if parse_parameters(self.parameters):
             raise ParameterError("auto chooses the method and has no parameters; name a method with -m")
 
-    def find_answer(self, source: Input, budget: float) -> Answer:
+    def find_answer(self, source: Input, budget: float | None) -> Answer:
         """What `auto` chooses by the judgements, with its held-out estimate; prints both sentences."""
         from podium.analysis.answer import find_answer
 
@@ -95,7 +95,7 @@ class MethodChoice:
                 source.preferences,
                 source.labels,
                 source.item_features,
-                budget=budget or None,
+                budget=BUDGET if budget is None else budget or None,
                 progress=progress,
             )
         echo_note(answer.describe())
@@ -129,11 +129,17 @@ def with_budget(command: F) -> F:
     return click.option(
         "--budget",
         type=click.FloatRange(0),
-        default=BUDGET,
-        show_default=True,
+        default=None,
+        show_default=f"{BUDGET:g}",
         metavar="SECONDS",
         help="Time for auto to choose by judgements; 0: no limit.",
     )(command)
+
+
+def refuse_budget(budget: float | None) -> None:
+    """Refuse `--budget` where no judgements choose the method."""
+    if budget is not None:
+        raise ParameterError("--budget limits the choice that auto makes by judgements; leave it out")
 
 
 def with_method(method: str | None = None, weights: str | None = None, **changes: Any) -> Callable[[F], F]:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli._method import AUTO, MethodChoice, find_learner, match_weights, with_budget, with_method
+from podium.cli._method import (
+    AUTO,
+    MethodChoice,
+    find_learner,
+    match_weights,
+    refuse_budget,
+    with_budget,
+    with_method,
+)
 from podium.cli._options import add_option, add_options
 from podium.cli._progress import progress_bar, show_status
 from podium.cli._shards import TRAINING, ShardOptions, refuse_options, with_shards
@@ -67,7 +75,7 @@ def verb(
     validation: tuple[str, ...],
     validation_share: float | None,
     seed: int,
-    budget: float,
+    budget: float | None,
     save_anyway: bool,
     output: Output,
     how: ShardOptions,
@@ -91,6 +99,8 @@ def verb(
     output.check()
     if validation and validation_share is not None:
         raise click.UsageError("give --validation or --validation-share, not both")
+    if choice.spec != AUTO:
+        refuse_budget(budget)
     facts: dict[str, Any] = {"model": output.path}
     model: Any
     if how.is_requested([*source.files, *validation]):

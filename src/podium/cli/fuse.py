@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from podium.cli._method import AUTO, MethodChoice, with_budget, with_method
+from podium.cli._method import AUTO, MethodChoice, refuse_budget, with_budget, with_method
 from podium.cli._options import add_option, add_options
 from podium.cli.input import Input, with_input
 from podium.cli.output import Output, consensus_options, with_output
@@ -21,7 +21,7 @@ from podium.core.errors import ParameterError
 @consensus_options
 @with_input
 @with_output
-def verb(source: Input, choice: MethodChoice, budget: float, output: Output) -> None:
+def verb(source: Input, choice: MethodChoice, budget: float | None, output: Output) -> None:
     """Fuse runs, ratings or votes into one ranking per query.
 
     \b
@@ -42,6 +42,7 @@ def verb(source: Input, choice: MethodChoice, budget: float, output: Output) -> 
         method = choice.find_answer(source, budget).method
         features = source.item_features if method.tags.uses_features else None
     else:
+        refuse_budget(budget)
         method = choice.make_for(source)
         features = source.features_of(method)
     preferences = source.preferences

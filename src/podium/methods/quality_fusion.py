@@ -185,7 +185,9 @@ class QualityWeightedFusion(Aggregator):
                 f" and {len(ignored) - 5} more" if len(ignored) > 5 else ""
             )
         unordered = [
-            e for e, share in zip(compared, estimate.order[estimate.compared], strict=True) if share < 0.5
+            e
+            for e, share in zip(compared, estimate.order[estimate.compared], strict=True)
+            if share < 0.5 and e not in ignored
         ]
         if unordered:
             yield f"the order of these lists counts for less than half: {', '.join(unordered[:5])}" + (
