@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from podium._core.plain_lists import add_points, rank_totals
+from podium._core import plain_lists as core
 
 __all__ = ["add_points", "rank_totals"]
+
+add_points, rank_totals = core.add_points, core.rank_totals
