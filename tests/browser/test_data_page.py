@@ -29,7 +29,7 @@ SETS = {
     "robust03-runs": ("*.gz", [], "161,004"),
     "small": ("potato*.gz", [], "12"),
     "small/nascar2002.csv.gz": ("", [], "1,548"),
-    "trec2011-crowd": ("*.gz", ["Duplicate rows: first", "-1 means unknown"], "762"),
+    "trec2011-crowd": ("*.gz", ["Keep the first of duplicate rows", "-1 means unknown"], "762"),
 }
 MOST = 4
 

@@ -114,7 +114,7 @@ def test_prose_beside_data_is_left_out_and_said():
     ("content", "label", "count"),
     [
         (b"judge winner loser\n" + b"j a b\nj b a\nj a a\n", "Skip votes between an item and itself", 2),
-        (b"query,expert,item,rank\nq,e,a,1\nq,e,a,2\nq,e,b,3\n", "Duplicate rows: first", 2),
+        (b"query,expert,item,rank\nq,e,a,1\nq,e,a,2\nq,e,b,3\n", "Keep the first of duplicate rows", 2),
     ],
 )
 def test_a_click_settles_what_an_error_says(content, label, count):

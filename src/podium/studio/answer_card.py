@@ -30,7 +30,7 @@ __all__ = ["AnswerCard", "AnswerFile", "AnswerGain", "build_answer_card"]
 SURE, LIKELY = 0.01, 0.05  # p-values below which a gain is certain, and likely
 NAMED = 3
 CardCertainty = Literal["high", "moderate", "low", "unknown"]
-MARKS = {"high": "ok", "moderate": "check", "low": "wrong", "unknown": "unknown"}
+MARKS = {"high": "ok", "moderate": "check", "low": "unknown", "unknown": "unknown"}
 TUNED = "on held-out queries; the choice was repeated in every fold"
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from podium.core.errors import InputError, ParameterError
 
 DEMO = "demo"  # the built-in project
+DEMO_NAME = "Demo: 25 simulated search engines"
 VERSION = 2  # of the tables
 WAIT = 15.0  # seconds that a writer waits for the lock
 TABLES = """
@@ -168,8 +169,8 @@ class Database:
                 db.execute(f"PRAGMA user_version = {VERSION}")
             for statement in LATER_TABLES.split(";"):
                 db.execute(statement)
-            add = "INSERT OR IGNORE INTO projects VALUES (?, 'The embedded data', 'demo', '{}', ?)"
-            db.execute(add, (DEMO, time.time()))
+            add = "INSERT INTO projects VALUES (?, ?, 'demo', '{}', ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name"
+            db.execute(add, (DEMO, DEMO_NAME, time.time()))
 
     @contextlib.contextmanager
     def _write_transaction(self) -> Iterator[sqlite3.Connection]:

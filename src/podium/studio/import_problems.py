@@ -87,9 +87,8 @@ def describe_error(files: NamedFiles, error: PodiumError) -> ImportProblem:
                 change = f"format={value}" if part.name == "format" else f"option.{part.name}={shown}"
                 label = "Each file is an expert" if (part.name, value) == ("expert", "file") else ""
                 every = None if part.name == "expert" else number
-                remedies.append(
-                    Remedy(label or f"{LABELS.get(part.name, part.name)}: {shown}", change, every)
-                )
+                label = label or ACTIONS.get((part.name, shown), "")
+                remedies.append(Remedy(label or f"{LABELS.get(part.name, part.name)} {shown}", change, every))
     if ("winner of" in text and " is ''" in text) or "is missing" in text:
         remedies.insert(0, Remedy("Skip the rows with an empty cell", "option.missing=", number))
     if "itself" in text:
@@ -100,16 +99,24 @@ def describe_error(files: NamedFiles, error: PodiumError) -> ImportProblem:
     return ImportProblem(first + ("" if text.endswith(".") else "."), tuple(remedies))
 
 
+# beginnings of the words on a button; the value follows
 LABELS = {
-    "duplicates": "Duplicate rows",
-    "missing": "Cells that mean “no value”",
-    "encoding": "Encoding",
-    "format": "Format",
-    "values": "The numbers are",
-    "kind": "Content",
-    "self_votes": "Votes of an item against itself",
-    "winner_codes": "Answers",
-    "unlisted": "Unlisted items are",
+    "duplicates": "Settle duplicate rows by",
+    "missing": "Take as “no value”:",
+    "encoding": "Read with the encoding",
+    "format": "Read as",
+    "values": "Read the numbers as",
+    "kind": "Read the content as",
+    "self_votes": "For votes of an item against itself:",
+    "winner_codes": "Read the answers as",
+    "unlisted": "Take unlisted items as",
+}
+ACTIONS = {
+    ("duplicates", "first"): "Keep the first of duplicate rows",
+    ("duplicates", "last"): "Keep the last of duplicate rows",
+    ("duplicates", "best"): "Keep the best of duplicate rows",
+    ("duplicates", "mean"): "Average duplicate rows",
+    ("missing", "none"): "Take every cell as a value",
 }
 
 

@@ -32,8 +32,8 @@ router = APIRouter(include_in_schema=False)
 class SubmittedForm:
     """The fields and files of a form, read completely."""
 
-    def __init__(self, fields: dict[str, str], files: list[tuple[str, bytes]]) -> None:
-        self.files, self.fields = files, fields
+    def __init__(self, pairs: list[tuple[str, str]], files: list[tuple[str, bytes]]) -> None:
+        self.files, self.pairs, self.fields = files, pairs, dict(pairs)
 
     def __getitem__(self, name: str) -> str:
         return self.raw(name).strip()
@@ -76,8 +76,8 @@ async def open_form(
         raise InputError(f"the form cannot be read: {error.detail}", remedy="reload the page") from None
     async with contextlib.AsyncExitStack() as held:
         try:
-            fields = {k: v for k, v in form.multi_items() if isinstance(v, str)}
-            security.check_csrf(request, fields.get("csrf"))
+            pairs = [(k, v) for k, v in form.multi_items() if isinstance(v, str)]
+            security.check_csrf(request, dict(pairs).get("csrf"))
             chosen = [
                 f for f in form.getlist("files") if isinstance(f, UploadFile) and (f.filename or f.size)
             ]
@@ -86,7 +86,7 @@ async def open_form(
             contents = [(f.filename or "", await f.read()) for f in chosen] if files else []
         finally:
             await form.close()
-        yield SubmittedForm(fields, contents)
+        yield SubmittedForm(pairs, contents)
 
 
 def show_project(project: str, view: str, done: str = "") -> Response:
@@ -178,7 +178,7 @@ async def start_job(request: Request, project: str) -> Response:
     async with open_form(request) as form:
         settings = {
             "metric": form["metric"],
-            "methods": [m for m in form["methods"].split() if m],
+            "methods": [m for name, text in form.pairs if name == "methods" for m in text.split()],
             "trials": form["trials"],
             "weights": form["weights"] != "no",
             "seed": form["seed"],

@@ -45,6 +45,7 @@ def build_jobs_view(c: ViewContext) -> View:
         "left": {job.id: describe_time_left(job) for job in every},
         "models": store.models(c.project.id),
         "learners": learners,
+        "quick": c.methods(),
         "metrics": METRICS,
         "labelled": c.data.labels is not None,
         "running": any(not j.over for j in every),

@@ -27,7 +27,7 @@ from podium.studio.pages.view_context import View, ViewContext, register_view
 from podium.studio.vote_columns import VoteColumns, find_vote_columns, read_vote_table
 
 FACED = 12  # items in the table of direct votes
-DRAWN = 40  # items in the chart
+DRAWN = 200  # items in the chart
 
 
 @register_view(
@@ -174,13 +174,12 @@ def _build_direct_table(board: Leaderboard) -> ReportTable:
     except PodiumError:  # weights, or lists: shares need counts of single votes
         won = tied = np.zeros((len(board.tally.items),) * 2)
     cells: list[tuple[Any, ...]] = []
-    for i in order:
-        row = [str(board.tally.items[i])]
+    for place, i in enumerate(order, 1):
+        row = [f"{place} {board.tally.items[i]}"]
         for j in order:
             total = won[i, j] + won[j, i] + tied[i, j]
-            row.append(
-                f"{(won[i, j] + tied[i, j] / 2) / total:.0%} of {total:g}" if total and i != j else "·"
-            )
+            row.append(f"{(won[i, j] + tied[i, j] / 2) / total:.0%} ({total:g})" if total and i != j else "·")
         cells.append(tuple(row))
-    names = tuple(str(board.tally.items[j]) for j in order)
-    return ReportTable(Grid(("won by", *names), tuple(cells), 1, f"Head to head, the best {len(order)}"))
+    places = tuple(f"against {place}" if place == 1 else str(place) for place in range(1, len(order) + 1))
+    title = f"Head to head, the best {len(order)}: share of the direct votes won (votes); columns by place"
+    return ReportTable(Grid(("won by", *places), tuple(cells), 1, title))

@@ -30,7 +30,7 @@ function showPairRanking(rows) {
     links.className = "letters";
     for (const [letter, href] of [["A", r.as_a], ["B", r.as_b]]) {
       const link = document.createElement("a");
-      link.href = rootPath + href;
+      link.href = href;
       link.textContent = letter;
       link.setAttribute("aria-label", `${r.item} as ${letter}`);
       links.append(link, " ");

@@ -1,8 +1,6 @@
 // Page behavior: re-rank when a weight changes, poll jobs, draw interactive charts.
 "use strict";
 document.documentElement.classList.add("scripted");
-// addresses in JSON begin at the server's root; below a sub-path the page adds it
-const rootPath = new URL("..", document.currentScript.src).pathname.replace(/\/$/, "");
 
 // a page that waits for a computation loads again
 if (document.body.dataset.refresh) setTimeout(() => location.reload(), 1000 * document.body.dataset.refresh);
@@ -41,7 +39,7 @@ function showRanking(ranking) {
     if (r.before < r.rank) row.classList.add("down");
     addCell(row, r.rank, "right");
     const link = document.createElement("a");
-    link.href = rootPath + r.why;
+    link.href = r.why;
     link.textContent = r.item;
     addCell(row, "").append(link);
     addCell(row, r.score === null ? "" : r.score.toFixed(4), "right");

@@ -8,7 +8,7 @@ function buildRow(cells, link, sides) {
     cell.className = sides[column];
     if (column === 0 && link) {
       const anchor = document.createElement("a");
-      anchor.href = rootPath + link;
+      anchor.href = link;
       anchor.textContent = text;
       cell.append(anchor);
     } else cell.textContent = text;
