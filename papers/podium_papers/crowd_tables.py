@@ -65,7 +65,7 @@ CROWDAGG_RBP = _figures_by_set(
 
 BASELINE = "Net votes"
 _AS_PUBLISHED = (
-    "pair=difference, unjudged=even, scale=all, quality=query, decided_by=all, "
+    "pair=difference, unjudged=even, scale=all, quality=query, decided_by=all, steps=full, "
     "prior_agree=0, prior_disagree=0"
 )
 _ROWS = (

@@ -105,13 +105,13 @@ def by_definition(preferences, query, method, eta, level=None, only=None):
 
 
 VARIANTS = [
-    "crowdagg(quality=none)",
+    "crowdagg(quality=none, steps=full)",
     "crowdagg(quality=none, unjudged=typical)",
     "crowdagg(quality=none, unjudged=even)",
     "crowdagg(quality=none, unjudged=even, scale=all, measure=rbp)",
-    "crowdagg(quality=none, pair=difference)",
-    "crowdagg(quality=none, pair=difference, scale=all)",
-    "crowdagg(quality=none, pair=printed, scale=all, measure=rbp, persistence=0.5)",
+    "crowdagg(quality=none, pair=difference, steps=full)",
+    "crowdagg(quality=none, pair=difference, scale=all, steps=full)",
+    "crowdagg(quality=none, pair=printed, scale=all, measure=rbp, persistence=0.5, steps=full)",
 ]
 
 
@@ -213,7 +213,7 @@ def test_no_assignment_of_items_to_places_does_better(measure, preferences):
     """The Hungarian method on the expected measure of the paper: gain of the consensus place x expected discount."""
     from scipy.optimize import linear_sum_assignment
 
-    method = CrowdAgg(quality="none", measure=measure)
+    method = CrowdAgg(quality="none", measure=measure, steps="full")
     consensus = method.aggregate(preferences)
     silent = preferences.unranked_slots(np.ones(len(preferences.experts), np.bool_))
     for query in preferences.queries:
@@ -280,10 +280,14 @@ def test_rank_distributions_are_those_of_the_contests(form, spec):
                 np.testing.assert_allclose(law, want, atol=1e-12)
 
 
-def test_pair_probabilities_of_a_subclass(monkeypatch):
+def test_pair_probabilities_of_a_subclass():
     """Contests by the definition of the subclass: the square root of the fraction of items beaten."""
-    monkeypatch.setattr(CrowdAgg, "compute_strengths", lambda self, wins, items: np.sqrt(wins / items))
-    method = CrowdAgg(quality="none", pair="difference", unjudged="even")
+
+    class Cautious(CrowdAgg):
+        def compute_win_probabilities(self, wins, opponent_wins, items):
+            return 0.5 + (np.sqrt(wins / items) - np.sqrt(opponent_wins / items)) / 2
+
+    method = Cautious(quality="none", unjudged="even")
     for form in (Form.RATING, Form.RANKING, Form.COMPARISON):
         preferences = sample_rows(form, 3).to_preferences()
         for query in preferences.queries:
@@ -305,6 +309,48 @@ def test_pair_probabilities_of_a_subclass(monkeypatch):
                         )
                         want = np.append(want * (0.5 + gap / 2), 0.0) + np.append(0.0, want * (0.5 - gap / 2))
                     np.testing.assert_allclose(law, want, atol=1e-12)
+
+
+def test_inherited_pair_probabilities_are_those_of_a_difference():
+    """The hook with the formula of pair=difference gives the same answer as the kernel for it."""
+
+    class Same(CrowdAgg):
+        def compute_win_probabilities(self, wins, opponent_wins, items):
+            return super().compute_win_probabilities(wins, opponent_wins, items)
+
+    for form in (Form.RATING, Form.RANKING, Form.COMPARISON):
+        preferences = sample_rows(form, 5).to_preferences()
+        found, want = (m.aggregate(preferences) for m in (Same(), CrowdAgg(pair="difference")))
+        np.testing.assert_allclose(found.scores, want.scores, atol=1e-9)
+
+
+def test_pair_probabilities_that_contradict_themselves_are_refused():
+    class Wrong(CrowdAgg):
+        def compute_win_probabilities(self, wins, opponent_wins, items):
+            return np.full(len(wins), 0.9)
+
+    with pytest.raises(ParameterError, match="sum to 1 over the two sides"):
+        Wrong().aggregate(sample_rows(Form.RATING, 3).to_preferences())
+
+
+@pytest.mark.parametrize("measure", ["ndcg", "rbp"])
+def test_shrinking_steps_settle_where_full_steps_do_not(measure):
+    """Near a settled answer, the qualities are those estimated from it, up to pairs that are nearly tied in it."""
+    settled = wandering = 0
+    for seed in range(12):
+        sample = crowds.simulate(
+            {f"a{k}": 0.55 + 0.03 * k for k in range(12)}, items=20, judgements=30, seed=seed
+        )
+        full = CrowdAgg(steps="full", measure=measure).aggregate(sample.preferences)
+        found = CrowdAgg(measure=measure).aggregate(sample.preferences)
+        assert found.diagnostics.converged
+        if full.diagnostics.converged:  # a stable order has one answer, whatever the steps
+            settled += 1
+            np.testing.assert_allclose(found.expert_weights, full.expert_weights, atol=0.05)
+        else:
+            wandering += 1
+    assert settled
+    assert wandering
 
 
 def test_swaps_towards_the_consensus_never_lower_the_objective():
@@ -451,7 +497,7 @@ def test_a_consistent_minority_does_not_reverse_the_consensus(form):
 def test_a_cycle_of_orders_is_detected_and_reported():
     """The published estimates, brute force: random small crowds until an order other than the last one returns."""
     published = (
-        "pair=difference, unjudged=even, scale=all, quality=query, decided_by=all, "
+        "pair=difference, unjudged=even, scale=all, quality=query, decided_by=all, steps=full, "
         "prior_agree=0, prior_disagree=0"
     )
     cycles = 0

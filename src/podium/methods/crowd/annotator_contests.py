@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.core.errors import ParameterError
 from podium.data.lists import Lists
 from podium.data.preferences import Preferences
 from podium.kernels import segments
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 _NONE = np.zeros(0, np.int64)
+
+WinProbabilities = Callable[[F8, F8, F8], F8]  # from an item's wins, its opponent's wins and the items judged
 
 
 class ContestRows(NamedTuple):
@@ -66,10 +69,11 @@ def collect_annotator_contests(
     pair: str,
     scale: str,
     unjudged: str,
-    strengths: Callable[[F8, F8], F8] = np.divide,
+    probabilities: WinProbabilities | None = None,
 ) -> AnnotatorContests:
-    """All contests of all experts; the last four arguments are those of CrowdAgg."""
-    a, b = _from_lists(preferences, weights), _from_votes(preferences, direct=pair == "vote")
+    """All contests of all experts; the other arguments are those of CrowdAgg, its own probabilities last."""
+    direct = pair == "vote" and probabilities is None
+    a, b = _from_lists(preferences, weights), _from_votes(preferences, direct=direct)
     groups, rows, opponents = len(a.judged), len(a.rows.own), len(a.rows.value)
     shift = ContestRows(groups, 0, opponents, opponents, 0, 0, 0, 0)  # type: ignore[arg-type]
     both = ContestRows(*(np.concatenate((x, y + by)) for x, y, by in zip(a.rows, b.rows, shift, strict=True)))
@@ -78,15 +82,14 @@ def collect_annotator_contests(
     answers = [np.concatenate((x, y + by)) for x, y, by in zip(a.answers, b.answers, moved, strict=True)]
     judged, size = np.concatenate((a.judged, b.judged)), preferences.index.sizes[answers[1]]
     by = np.maximum(size if scale == "all" else judged, 1).astype(np.float64)
-    if pair == "difference":
-        # rows with the same opponents belong to one group
-        some, at = np.unique(both.first[both.last > both.first], return_index=True)
-        last, group = (column[both.last > both.first][at] for column in (both.last, both.group))
-        of_value = np.repeat(group, last - some)
-        both = both._replace(
-            own=strengths(both.own, by[both.group]), value=strengths(both.value, by[of_value])
-        )
-    rules = {"difference": (np.full(len(by), 0.5), 0.0), "vote": (0.0 * by, 0.5), "printed": (1.0 / by, -0.5)}
+    if probabilities is not None:
+        both, pair = _apply_probabilities(both, by, probabilities), "own"
+    rules = {
+        "difference": (0.5 / by, 0.0),
+        "vote": (0.0 * by, 0.5),
+        "printed": (1.0 / by, -0.5),
+        "own": (np.ones(len(by)), 0.0),
+    }
     slope, step = rules[pair]
     strangers = (size - judged)[both.group]
     stranger = np.where((strangers > 0) & (unjudged != "even"), both.chance - 0.5, 0.0)
@@ -101,6 +104,27 @@ def collect_annotator_contests(
     )
     expert, query, row, slot, rest, winner, loser = answers
     return AnnotatorContests(contests, expert, query, row, slot, rest, winner, loser, b.decided)
+
+
+def _apply_probabilities(rows: ContestRows, items: F8, probabilities: WinProbabilities) -> ContestRows:
+    """Rows with opponents of their own, whose values are minus the edges over them."""
+    many = rows.last - rows.first
+    ends = np.cumsum(many)
+    row = np.repeat(np.arange(len(many)), many)
+    opponent = np.arange(int(many.sum())) - np.repeat(ends - many, many) + rows.first[row]
+    mine, other, by = rows.own[row], rows.value[opponent], items[rows.group[row]]
+    win, lose = (np.asarray(probabilities(*p), np.float64) for p in ((mine, other, by), (other, mine, by)))
+    if win.shape != mine.shape or not np.all((win >= 0) & (win <= 1)) or not np.allclose(win + lose, 1):
+        raise ParameterError(
+            "crowdagg: compute_win_probabilities returned other values than numbers in 0 .. 1, one for each contest, "
+            "that sum to 1 over the two sides of a contest"
+        )
+    edge = win - 0.5
+    count = rows.many[opponent]
+    uneven = np.bincount(row, count * (edge != 0), len(many)).astype(np.int64)
+    return rows._replace(
+        own=np.zeros(len(many)), first=ends - many, last=ends, value=-edge, many=count, uneven=uneven
+    )
 
 
 def place_opponents(answers: AnnotatorContests, level: F8) -> AnnotatorContests:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
@@ -35,6 +34,7 @@ from podium.methods.crowd.pair_agreement import (
     count_agreeing_pairs,
     rank_without_own,
 )
+from podium.methods.crowd.quality_steps import QualitySteps
 from podium.methods.input_checks import check_features, check_forms
 
 __all__ = ["CrowdAgg", "RankDistributions"]
@@ -86,15 +86,16 @@ class CrowdAgg(Aggregator):
     Quality: an annotator who agrees with the truth on a fraction eta of pairs wins its contests with
     probability eta p + (1 - eta)(1 - p). Starting from 1, eta is the fraction of the annotator's pairs, over
     all queries ("pooled") or per query ("query"), that agree with the consensus, after adding `prior_agree`
-    and `prior_disagree` observations; the consensus is recomputed until its order is stable or repeats. An
+    and `prior_disagree` observations. The consensus is recomputed and quality moves towards the next estimate,
+    after five of them by less each time (`steps`), until no quality changes by more than .001. An
     observation is a vote, or a judgement: the pairs of a list of n items count as n - 1 together
     (`evidence="pair"`: each counts). With `decided_by="others"` a pair that the consensus would not order
     the same way without this answer counts half for and half against. If most annotators disagree with the
     pooled consensus, it is reversed once (`reversal`). After `fit` with labels, an annotator's pairs of items
     with different grades are added too, each as `gold` pairs. `Consensus.expert_weights` holds eta. As
     published, except the formula: `pair="difference", unjudged="even", scale="all", quality="query",
-    decided_by="all", prior_agree=0, prior_disagree=0`.
-    A subclass that overrides `compute_strengths` has pair probabilities of its own.
+    decided_by="all", steps="full", prior_agree=0, prior_disagree=0`.
+    A subclass that overrides `compute_win_probabilities` has pair probabilities of its own, in place of `pair`.
 
     >>> from podium import Preferences
     >>> good = {"a": 1, "b": 1, "c": 0, "d": 0}
@@ -140,6 +141,11 @@ class CrowdAgg(Aggregator):
     decided_by: Annotated[
         str, Choice("others", "all"), "who must order a pair before it counts as evidence of quality"
     ] = "others"
+    steps: Annotated[
+        str,
+        Choice("shrinking", "full"),
+        "how far an estimate moves the quality: less each time, or all the way",
+    ] = "shrinking"
     reversal: Annotated[
         bool, "reverse a consensus that most annotators disagree with (with pooled quality)"
     ] = True
@@ -213,17 +219,16 @@ class CrowdAgg(Aggregator):
         return [Cost(ranks, "pairs of ranks", 0.0, needed, worst, NO_JUDGEMENTS)]
 
     def _collect_contests(self, preferences: Preferences, weights: F8) -> AnnotatorContests:
-        return collect_annotator_contests(
-            preferences, weights, self.pair, self.scale, self.unjudged, self.compute_strengths
-        )
+        overridden = type(self).compute_win_probabilities is not CrowdAgg.compute_win_probabilities
+        own = self.compute_win_probabilities if overridden else None
+        return collect_annotator_contests(preferences, weights, self.pair, self.scale, self.unjudged, own)
 
-    def compute_strengths(self, wins: F8, items: F8) -> F8:
-        """Strengths in 0 .. 1 of items that win so many contests among so many items of an annotator.
+    def compute_win_probabilities(self, wins: F8, opponent_wins: F8, items: F8) -> F8:
+        """The probability that an item beats another one of the same answer; override it for your own.
 
-        With `pair="difference"` item s wins against t with probability 1/2 + (strength(s) - strength(t)) / 2.
-        Override it for other probabilities.
+        By contest: how many items each of the two beats in the answer, and how many the annotator judged.
         """
-        return wins / items
+        return np.asarray(0.5 + (wins - opponent_wins) / (2 * items), np.float64)
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         answers = self._collect_contests(preferences, weights)
@@ -251,7 +256,7 @@ class CrowdAgg(Aggregator):
     def _estimate_consensus(
         self, preferences: Preferences, answers: AnnotatorContests, weights: F8
     ) -> CrowdState:
-        """Scores and qualities in turn, until the order is stable or one of the earlier orders returns."""
+        """Scores and qualities in turn, until they settle or one of the earlier orders returns."""
         starts, estimated = preferences.index.starts, self.quality != "none"
         placed = self.unjudged == "placed" and len(answers.winner) > 0
         size = int(preferences.index.sizes.max(initial=0))
@@ -261,38 +266,38 @@ class CrowdAgg(Aggregator):
         if estimated and labeled[1].any():
             eta = self._posterior_mean(*labeled)[answers.expert]
         may_reverse = self.reversal and self.quality == "pooled" and not labeled[1].any()
-        level, moving, cycle, last = np.full(len(preferences.index.items), 0.5), True, 0, b""
-        notes: list[str] = []
-        seen: dict[bytes, int] = {}
+        level, notes = np.full(len(preferences.index.items), 0.5), list[str]()
+        steps = QualitySteps(self.steps == "shrinking")
         for done in range(self.max_iterations + 1):
             answers = place_opponents(answers, level) if placed else answers
             excess = compute_excess(answers.contests, 2 * eta - 1)
             sums = sum_scores(preferences, answers, weights, excess)
-            moving = estimated or placed
-            if not moving:
+            if not estimated and not placed:
+                steps.settled = True
                 break
             place = compute_places(sums.scores, starts, sums.magnitude)
             agree, total = self._count_evidence(preferences, answers, place, sums)
-            # all that the next estimate depends on
-            digest = hashlib.sha256(place.tobytes() + agree.tobytes()).digest()
-            moving = digest != last
-            cycle = done - seen.get(digest, done) if moving else 0
-            seen[digest] = done
+            estimate = self._estimate_quality(preferences, answers, agree, total) if estimated else eta
+            moved = steps.move(eta, level, estimate, compute_levels(place, starts))
             if done == self.max_iterations:
                 break
-            last, level = digest, compute_levels(place, starts)
-            if cycle or not moving:
+            if steps.cycle or steps.settled:
                 if not may_reverse or not self._is_reversed(answers, weights, agree, total):
                     break
-                may_reverse, moving, cycle, agree, level = False, True, 0, total - agree, 1 - level
+                may_reverse = False
+                reverse = self._estimate_quality(preferences, answers, total - agree, total)
+                moved = reverse, 1 - compute_levels(place, starts)
                 notes.append("most annotators disagreed with the consensus, so it was reversed once")
-                seen.clear()
-            if estimated:
-                eta = self._estimate_quality(preferences, answers, agree, total)
-        if moving:
-            end = f"it cycles through {cycle} orders" if cycle else f"stopped after {done} estimates"
+                steps.restart()
+            eta, level = moved
+        if not steps.settled:
+            end = (
+                f"it cycles through {steps.cycle} orders"
+                if steps.cycle
+                else f"stopped after {done} estimates"
+            )
             notes.append(f"the annotators' quality did not converge: {end}")
-        return CrowdState(sums, answers, eta, not moving, done, tuple(notes))
+        return CrowdState(sums, answers, eta, steps.settled, done, tuple(notes))
 
     def compute_rank_distributions(self, preferences: Preferences, query: Id) -> RankDistributions:
         """The distribution of every item's rank by each annotator of a query, at the estimated qualities.
