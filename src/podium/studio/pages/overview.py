@@ -11,7 +11,6 @@ from podium.reporting.verdict import describe_verdict
 from podium.studio.loading import ProjectData
 from podium.studio.pages.view_context import View, ViewContext, register_view
 
-
 # the answer has another figure for the same method, so the table says why
 HEADING = "All quick methods, on all judged queries (the answer above is measured on held-out queries)"
 
