@@ -1,5 +1,6 @@
 """The service keeps to its OpenAPI document, whatever is sent."""
 
+import re
 import subprocess
 import sys
 
@@ -60,6 +61,13 @@ def test_every_address_is_described(tmp_path):
         assert len(served) > 40
         described = {(path, verb.upper()) for path, calls in paths.items() for verb in calls}
         assert {pair for pair in served if pair[0].startswith("/v1/")} <= described
+
+
+def test_every_reference_leads_to_a_schema(tmp_path):
+    with serving(tmp_path) as client:
+        document = client.get("/openapi.json")
+    named = set(re.findall(r'"#/components/schemas/([^"]+)"', document.text))
+    assert named <= document.json()["components"]["schemas"].keys()
 
 
 def test_the_document_names_how_to_log_in(tmp_path):

@@ -44,7 +44,7 @@ async def _apply_action(request: Request, action: str) -> Response:
     body, project = await read_body(request), request.path_params["project"]
 
     async def change() -> dict[str, Any]:
-        named = parse_request(record_models.AnnotatorsRequest, body).annotators
+        named = parse_request(record_models.ExclusionRequest, body).annotators
         await run_in_process(request, apply_exclusion, project, action, [str(name) for name in named])
         return await run_in_threadpool(_list_excluded, request.app.state, project)
 
@@ -53,7 +53,7 @@ async def _apply_action(request: Request, action: str) -> Response:
 
 def _describe_change(summary: str) -> dict[str, Any]:
     return describe_route(
-        record_models.AnnotatorsRequest, record_models.ExcludedAnswer, summary, 409, 507, tag="votes",
+        record_models.ExclusionRequest, record_models.ExcludedAnswer, summary, 409, 507, tag="votes",
         parameters=(PROJECT, IDEMPOTENCY),
     )  # fmt: skip
 

@@ -120,7 +120,7 @@ class WeightsRequest(StrictModel):
     name: Annotated[str, Field(max_length=100)] = ""
 
 
-class AnnotatorsRequest(StrictModel):
+class ExclusionRequest(StrictModel):
     """Annotators by their ids."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"annotators": ["worker-7"]}]})
