@@ -1,5 +1,6 @@
 """The service keeps to its OpenAPI document, whatever is sent."""
 
+import re
 import subprocess
 import sys
 
@@ -7,7 +8,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from podium.studio.api import (
+    annotator_routes,
     answer_models,
+    collection_routes,
     job_routes,
     openapi_schema,
     project_routes,
@@ -46,11 +49,25 @@ def test_every_address_is_described(tmp_path):
                 assert {"200", "201", "204"} & call["responses"].keys()
                 names.append(call["operationId"])
         assert len(set(names)) == len(names)
-        modules = (service_routes, project_routes, job_routes, token_routes)
+        modules = (
+            service_routes,
+            project_routes,
+            annotator_routes,
+            job_routes,
+            token_routes,
+            collection_routes,
+        )
         served = {(r.path, m) for module in modules for r in module.router.routes for m in r.methods}
-        assert len(served) > 25
+        assert len(served) > 40
         described = {(path, verb.upper()) for path, calls in paths.items() for verb in calls}
         assert {pair for pair in served if pair[0].startswith("/v1/")} <= described
+
+
+def test_every_reference_leads_to_a_schema(tmp_path):
+    with serving(tmp_path) as client:
+        document = client.get("/openapi.json")
+    named = set(re.findall(r'"#/components/schemas/([^"]+)"', document.text))
+    assert named <= document.json()["components"]["schemas"].keys()
 
 
 def test_the_document_names_how_to_log_in(tmp_path):

@@ -169,7 +169,10 @@ class Database:
                 db.execute(f"PRAGMA user_version = {VERSION}")
             for statement in LATER_TABLES.split(";"):
                 db.execute(statement)
-            add = "INSERT INTO projects VALUES (?, ?, 'demo', '{}', ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name"
+            add = (
+                "INSERT INTO projects VALUES (?, ?, 'demo', '{}', ?) "
+                "ON CONFLICT (id) DO UPDATE SET name = excluded.name"
+            )
             db.execute(add, (DEMO, DEMO_NAME, time.time()))
 
     @contextlib.contextmanager

@@ -46,6 +46,9 @@ LOCAL, OPERATOR = User("local", "admin"), User("operator", "admin")  # without a
 # what a role may do beyond looking; all other changes need an editor
 COMPUTATIONS = re.compile(r"/v1/(fuse|aggregate|evaluate|explain|leaderboard|annotators)|/logout")
 VOTING = re.compile(r"/p/[^/]+/collect/vote|/v1/projects/[^/]+/votes(/.*)?")
+CONFIDENTIAL = re.compile(
+    r"/v1/projects/[^/]+/(invites|gold)(/.*)?"
+)  # links that permit, answers that are asked
 ADMINISTRATION = re.compile(r"/v1/(tokens|audit)(/.*)?")
 
 
@@ -125,6 +128,8 @@ def required_role(method: str, path: str) -> str:
     """
     if ADMINISTRATION.fullmatch(path):
         return "admin"
+    if CONFIDENTIAL.fullmatch(path):
+        return "editor"
     if method in SAFE or COMPUTATIONS.fullmatch(path):
         return "viewer"
     return "judge" if VOTING.fullmatch(path) else "editor"

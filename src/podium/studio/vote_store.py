@@ -327,9 +327,9 @@ class VoteStore(Database):
         with self._write_transaction() as db:
             row = db.execute(same, (project, name, role)).fetchone()
             if row is None:
-                values = (secrets.token_hex(8), project, name, role, 0, time.time())
-                db.execute("INSERT INTO invites VALUES (?, ?, ?, ?, ?, ?)", values)
-                return JudgeInvite(*values)  # type: ignore[arg-type]
+                made = JudgeInvite(secrets.token_hex(8), project, name, role, False, time.time())
+                db.execute("INSERT INTO invites VALUES (?, ?, ?, ?, ?, ?)", tuple(vars(made).values()))
+                return made
         return build_invite(row)
 
     def invites(self, project: str) -> list[JudgeInvite]:

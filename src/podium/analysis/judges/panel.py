@@ -145,8 +145,8 @@ class JudgePanel:
         if not count:
             raise InputError(
                 f"the gold answers none of the {format_count(len(self), 'question')}: the judgements have items such "
-                f"as {join_names(self.index.items[:3])} of queries {join_names(self.index.queries[:3])}, the gold has items "
-                f"such as {join_names(gold.index.items[:3])} of queries {join_names(gold.index.queries[:3])}",
+                f"as {join_names(self.index.items[:3])} of queries {join_names(self.index.queries[:3])}, the gold has "
+                f"items such as {join_names(gold.index.items[:3])} of queries {join_names(gold.index.queries[:3])}",
                 remedy="ids are compared exactly, case and type included",
             )
         if answers.undecided:

@@ -13,7 +13,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from podium.core.errors import NotFittedError, PodiumError
-from podium.studio.api import docs_page, job_routes, openapi_schema, project_routes, token_routes, vote_routes
+from podium.studio.api import (
+    annotator_routes,
+    collection_routes,
+    docs_page,
+    job_routes,
+    openapi_schema,
+    project_routes,
+    token_routes,
+    vote_routes,
+)
 from podium.studio.api.computation_pool import ComputationPool
 from podium.studio.api.service_routes import PlainRoute, build_problem_response, router
 from podium.studio.database import RecordNotFound
@@ -30,8 +39,16 @@ def install_service(app: FastAPI) -> None:
     """Add the API, its documentation and its error handlers to an application."""
     app.state.pool = ComputationPool(app.state.settings.limits, app.state.meters)
     app.openapi = lambda: openapi_schema.build_openapi(app)  # type: ignore[method-assign]
-    for routes in (router, project_routes.router, job_routes.router, token_routes.router, vote_routes.router):
-        app.include_router(routes)
+    app.include_router(router)
+    for module in (
+        project_routes,
+        annotator_routes,
+        job_routes,
+        token_routes,
+        vote_routes,
+        collection_routes,
+    ):
+        app.include_router(module.router)
     app.include_router(docs_page.router)
     app.add_exception_handler(MemoryError, _answer_memory_error)
     for kind in (ArithmeticError, np.linalg.LinAlgError):

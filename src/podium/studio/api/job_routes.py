@@ -1,4 +1,4 @@
-"""Jobs and fitted models over HTTP."""
+"""Jobs and fitted models over HTTP: start and stop jobs, keep weights as a model, apply a method to new files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from podium.core.errors import ParameterError
 from podium.studio import job_worker
 from podium.studio.api import record_models
 from podium.studio.api.openapi_schema import describe_route
@@ -25,8 +26,10 @@ from podium.studio.api.route_helpers import (
     read_page,
 )
 from podium.studio.api.service_routes import PlainRoute, build_json_response, read_body
+from podium.studio.api.upload_forms import TEXT, describe_form, read_form
 from podium.studio.job_queue import Job
 from podium.studio.store import StoredModel
+from podium.studio.view_forwarding import run_in_process
 
 JOB, MODEL = name_parameter("job"), name_parameter("model")
 USED = {"tune": ("metric", "methods", "trials", "weights", "seed"), "fit": ("method",)}  # settings of a job
@@ -157,3 +160,51 @@ async def get_model_file(request: Request) -> Response:
     model = find_record(await run_in_threadpool(store.model, request.path_params["model"]), project)
     content = await run_in_threadpool(store.model_bytes, model.id)
     return Response(content, media_type="application/octet-stream")
+
+
+@router.post(
+    "/v1/projects/{project}/models",
+    **describe_route(
+        record_models.WeightsRequest, record_models.ModelAnswer, "Keep a method with weights as a model", 409, 507,
+        tag="models", parameters=(PROJECT, IDEMPOTENCY), done=201,
+    ),
+)  # fmt: skip
+async def keep_weights(request: Request) -> Response:
+    """Store a method whose experts have other weights than 1."""
+    body, (store, project) = await read_body(request), read_store(request)
+
+    async def keep() -> dict[str, Any]:
+        from podium.studio.pages.explain_routes import store_weights
+        from podium.studio.pages.explanation_views import MARK
+
+        given = parse_request(record_models.WeightsRequest, body)
+        weights = [(f"{MARK}{expert}", repr(weight)) for expert, weight in given.weights.items()]
+        fields = [("m", given.method), ("name", given.name), *weights]
+        model, _ = await run_in_process(request, store_weights, project, fields)
+        return _build_model_document(store.model(model))
+
+    return await answer_once(request, body, keep)
+
+
+@router.post(
+    "/v1/projects/{project}/apply",
+    **describe_route(
+        None, bytes, "Apply a method or model to new files", 404, 408, 413, 415, 422, 504, tag="models",
+        parameters=(PROJECT,), more=describe_form(method=TEXT, format=TEXT),
+    ),
+)  # fmt: skip
+async def apply_method(request: Request) -> Response:
+    """Aggregate files with a method, such as `rrf`, or a model of the project, `model:ID`; nothing is stored.
+
+    `format` names how the result is written: trec (the default), csv, jsonl, parquet or another one.
+    """
+    from podium.studio.pages import apply_views
+
+    fields, files, _ = await read_form(request)
+    unknown = fields.keys() - {"method", "format"}
+    if unknown:
+        raise ParameterError(f"unknown field {min(unknown)[:50]!r}; accepted: files, method, format")
+    method, wanted = fields.get("method") or "rrf", fields.get("format") or apply_views.FIRST
+    project = request.path_params["project"]
+    content = await run_in_process(request, apply_views.apply_method, project, method, wanted, files)
+    return apply_views.respond_result(content, wanted)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import ParameterError
 from podium.studio.api import record_models
 from podium.studio.api.openapi_schema import describe_route
 from podium.studio.api.request_parsing import parse_request
@@ -27,14 +24,11 @@ from podium.studio.api.route_helpers import (
     read_page,
 )
 from podium.studio.api.service_routes import PlainRoute, build_json_response, read_body
+from podium.studio.api.upload_forms import TEXT, describe_form, read_form
 from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS
 from podium.studio.store import Project, Store
 from podium.studio.view_forwarding import forward_view, is_computed_view, run_in_process
-
-MOST_FIELDS, PART = 100, 1 << 20  # of a form: fields, and bytes of a field
-FILES: dict[str, Any] = {"type": "array", "items": {"type": "string", "format": "binary"}, "minItems": 1}
-TEXT: dict[str, Any] = {"type": "string", "maxLength": 1000}
 
 router = APIRouter(route_class=PlainRoute)
 
@@ -44,36 +38,6 @@ def build_project_document(project: Project) -> dict[str, Any]:
     files = [{"name": file.name, "uploaded": file.digest is not None} for file in project.files]
     names = ("id", "name", "kind", "made", "options")
     return {name: getattr(project, name) for name in names} | {"files": files}
-
-
-def _describe_form(**fields: dict[str, Any]) -> dict[str, Any]:
-    schema = {"type": "object", "properties": {"files": FILES, **fields}, "required": ["files"]}
-    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
-
-
-async def _read_form(request: Request) -> tuple[dict[str, str], list[tuple[str, bytes]], bytes]:
-    """The fields and files of a form, and a digest of both."""
-    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-        raise HTTPException(415, "the body is not multipart/form-data")
-    try:
-        form = await request.form(max_files=501, max_fields=MOST_FIELDS, max_part_size=PART)
-    except HTTPException as error:
-        raise InputError(
-            f"the form cannot be read: {error.detail}", remedy="send multipart/form-data"
-        ) from None
-    async with request.app.state.uploads:
-        try:
-            fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
-            parts = [part for part in form.getlist("files") if isinstance(part, UploadFile)]
-            files = [(part.filename or "", await part.read()) for part in parts]
-        finally:
-            await form.close()
-    if not files:
-        raise ParameterError("the form has no files; send at least one in the field `files`")
-    digest = hashlib.sha256(repr(sorted(fields.items())).encode())
-    for name, content in files:
-        digest.update(repr((name, len(content))).encode() + content)
-    return fields, files, digest.digest()
 
 
 @router.get(
@@ -103,12 +67,12 @@ async def list_projects(request: Request) -> Response:
     **describe_route(
         None, record_models.ProjectAnswer, "Create a project from files", 408, 409, 413, 415, 422, 507,
         tag="projects", parameters=(IDEMPOTENCY,), done=201,
-        more=_describe_form(name=TEXT, **dict.fromkeys(FIELDS, TEXT)),
+        more=describe_form(name=TEXT, **dict.fromkeys(FIELDS, TEXT)),
     ),
 )  # fmt: skip
 async def create_project(request: Request) -> Response:
     """Upload runs, qrels, votes, ratings or tables; fields set the reading options, as on the page."""
-    fields, files, digest = await _read_form(request)
+    fields, files, digest = await read_form(request)
     options = {name: fields[name].strip() for name in FIELDS if fields.get(name, "").strip()}
     unknown = fields.keys() - FIELDS.keys() - {"name"}
     if unknown:
@@ -197,12 +161,12 @@ async def restore_project(request: Request) -> Response:
     "/v1/projects/{project}/labels",
     **describe_route(
         None, record_models.ProjectAnswer, "Add labels to a project", 404, 408, 409, 413, 415, 422, 507,
-        tag="projects", parameters=(PROJECT, IDEMPOTENCY), done=201, more=_describe_form(encoding=TEXT),
+        tag="projects", parameters=(PROJECT, IDEMPOTENCY), done=201, more=describe_form(encoding=TEXT),
     ),
 )  # fmt: skip
 async def add_labels(request: Request) -> Response:
     """Upload qrels, or a table of query, item and grade."""
-    fields, files, digest = await _read_form(request)
+    fields, files, digest = await read_form(request)
     given = (request.path_params["project"], files, fields.get("encoding", "").strip())
     return await answer_once(request, digest, lambda: run_in_process(request, _add_labels, *given))
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from podium.studio.api.answer_models import AnswerModel
-from podium.studio.api.request_models import Many, Spec, StrictModel
+from podium.studio.api.request_models import Id, Many, Spec, StrictModel
 from podium.studio.token_store import NAME
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -109,6 +109,28 @@ class ModelAnswer(AnswerModel):
 class ModelListAnswer(AnswerModel):
     models: list[ModelAnswer]
     next: str | None
+
+
+class WeightsRequest(StrictModel):
+    """A method and the weights of its experts; those that are not named have the weight 1."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"method": "rrf", "weights": {"bm25": 0.5}}]})
+    method: Spec
+    weights: Annotated[dict[str, Annotated[float, Field(ge=0, le=100)]], Field(min_length=1, max_length=1000)]
+    name: Annotated[str, Field(max_length=100)] = ""
+
+
+class ExclusionRequest(StrictModel):
+    """Annotators by their ids."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"annotators": ["worker-7"]}]})
+    annotators: Annotated[Many[Id], Field(min_length=1, max_length=10_000)]
+
+
+class ExcludedAnswer(AnswerModel):
+    """The annotators whose judgments are left out."""
+
+    excluded: list[str | int]
 
 
 class TokenRequest(StrictModel):

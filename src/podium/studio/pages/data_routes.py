@@ -60,7 +60,8 @@ def _apply_form(
     return apply_change(FilePlan.from_dict(new.to_dict() | {"use": plan.use}), f"use={new.use}", table)
 
 
-def _add_texts(state: Any, project: str, files: list[tuple[str, bytes]]) -> None:
+def add_texts(state: Any, project: str, files: list[tuple[str, bytes]]) -> None:
+    """Add tables of texts to a project, in place of those that it has."""
     state.store.project(project)
     plain = unpack_files(state.settings, files)
     for file in plain:
@@ -102,7 +103,7 @@ async def rename_project(request: Request, project: str) -> Response:
 async def upload_texts(request: Request, project: str) -> Response:
     """Add a table of titles, texts and addresses of the items."""
     async with open_form(request, files=True) as form:
-        await run_in_process(request, _add_texts, project, form.files)
+        await run_in_process(request, add_texts, project, form.files)
     return show_project(project, "data", "texts-added")
 
 

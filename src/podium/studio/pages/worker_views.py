@@ -183,7 +183,7 @@ def _list_figures(row: Annotator | None) -> list[tuple[str, str]]:
         for name, word in FIGURES.items()
         if (value := getattr(row, name)) is not None
     ]
-    return [("judgements", f"{row.judgements:,}"), *shares]
+    return [("judgments", f"{row.judgements:,}"), *shares]
 
 
 def _describe_case(case: Disagreement, texts: dict[Id, CollectionItem]) -> dict[str, Any]:

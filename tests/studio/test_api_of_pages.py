@@ -1,0 +1,157 @@
+"""What the pages do, over the API: exclusions, kept weights, collections, invitations, gold questions, Apply, texts."""
+
+import csv
+import io
+import random
+
+import pytest
+
+from podium import formats, make
+from podium.analysis.leaderboard import leaderboard
+from serving import serving
+
+RUN = "".join(
+    f"q{q} Q0 d{d} {r} {9 - r} e{e}\n"
+    for q in range(3)
+    for e in range(3)
+    for r, d in enumerate([(e + k) % 4 for k in range(3)], 1)
+).encode()
+NEW = b"n1 Q0 x 1 3 e0\nn1 Q0 y 2 2 e0\nn1 Q0 y 1 3 e1\nn1 Q0 z 2 2 e1\nn1 Q0 x 1 3 e2\n"
+
+
+def make_votes():
+    rng, lines = random.Random(3), ["query,judge,item_a,item_b,winner"]
+    for query in range(10):
+        for judge in range(4):
+            a, b = rng.sample(("ax", "bx", "cx", "dx"), 2)
+            better = rng.random() < 0.8
+            lines.append(f"q{query},w{judge},{a},{b},{min(a, b) if better else max(a, b)}")
+    return "\n".join(lines).encode()
+
+
+@pytest.fixture
+def client(tmp_path):
+    with serving(tmp_path / "studio") as client:
+        yield client
+
+
+def create(client, name, content):
+    answer = client.post("/v1/projects", files={"files": (name, content)})
+    assert answer.status_code == 201, answer.text
+    return f"/v1/projects/{answer.json()['id']}"
+
+
+def test_excluded_annotators_are_left_out_of_every_view(client, tmp_path):
+    address = create(client, "votes.csv", make_votes())
+    assert client.get(f"{address}/annotators").json() == {"excluded": []}
+    done = client.post(f"{address}/annotators/exclude", json={"annotators": ["w1", "w3"]})
+    assert done.status_code == 200, done.text
+    assert done.json() == client.get(f"{address}/annotators").json() == {"excluded": ["w1", "w3"]}
+    kept = [row for row in csv.reader(io.StringIO(make_votes().decode())) if row[1] not in ("w1", "w3")]
+    (tmp_path / "kept.csv").write_text("\n".join(",".join(row) for row in kept))
+    own = leaderboard(formats.read(tmp_path / "kept.csv").preferences)
+    board = client.get(f"{address}/views/leaderboard").json()
+    assert {row["item"]: row["votes"] for row in board["rows"]} == {row.item: row.votes for row in own.rows}
+    back = client.post(f"{address}/annotators/restore", json={"annotators": ["w1"]})
+    assert back.json() == {"excluded": ["w3"]}
+    for wrong in (["nobody"], [f"w{n}" for n in range(4)]):
+        refused = client.post(f"{address}/annotators/exclude", json={"annotators": wrong})
+        assert refused.status_code == 422
+        assert refused.headers["content-type"] == "application/problem+json"
+
+
+def test_kept_weights_are_a_model_that_is_applied_to_new_files(client, tmp_path):
+    address = create(client, "a.run", RUN)
+    wanted = {"method": "rrf", "weights": {"e0": 0.25, "e1": 4.0}, "name": "mine"}
+    sent = [client.post(f"{address}/models", json=wanted, headers={"idempotency-key": "k"}) for _ in range(2)]
+    assert [answer.status_code for answer in sent] == [201, 201]
+    assert sent[0].json() == sent[1].json()
+    [model] = client.get(f"{address}/models").json()["models"]
+    assert model["name"] == "mine"
+    form = {"method": f"model:{model['id']}", "format": "csv"}
+    applied = client.post(f"{address}/apply", data=form, files={"files": ("new.run", NEW)})
+    assert applied.status_code == 200, applied.text
+    (tmp_path / "new.run").write_bytes(NEW)
+    new = formats.read(tmp_path / "new.run").preferences
+    # k = 60: x has .25 / 61 + 1 / 61, y .25 / 62 + 4 / 61, z 4 / 62
+    assert [row["item"] for row in csv.DictReader(io.StringIO(applied.text))] == ["y", "z", "x"]
+    plain = client.post(f"{address}/apply", data={"method": "borda"}, files={"files": ("new.run", NEW)})
+    ranked = [line.split()[2] for line in plain.text.splitlines()]
+    assert ranked == [row.item for row in make("borda").aggregate(new)["n1"]]
+    for wrong in ({"method": "nosuch"}, {"format": "nosuch"}, {"method": "model:0"}, {"m": "rrf"}):
+        assert client.post(f"{address}/apply", data=wrong, files={"files": ("n.run", NEW)}).status_code in (
+            404,
+            422,
+        )
+    for weights in ({"e0": 1.0}, {"nobody": 2.0}, {"e0": -1.0}, {}):
+        assert client.post(f"{address}/models", json={"method": "rrf", "weights": weights}).status_code == 422
+
+
+def test_a_collection_from_its_items_to_its_votes(client):
+    items = [{"item": "a", "title": "Ant", "text": "An ant"}, {"item": "b"}, {"item": "c"}]
+    made = client.post("/v1/collections", json={"name": "Animals", "items": items, "question": "Which?"})
+    assert made.status_code == 201, made.text
+    address = f"/v1/projects/{made.json()['project']}"
+    assert client.get(address).json()["name"] == "Animals"
+    assert client.get(f"{address}/collection").json() == made.json()
+    assert {made.json()[name] for name in ("items", "question", "kind")} == {3, "Which?", "pairs"}
+    invites = [client.post(f"{address}/invites", json={"judge": "ann"}).json() for _ in range(2)]
+    assert invites[0] == invites[1]
+    assert client.get(f"{address}/invites").json()["invites"] == invites[:1]
+    asked = client.get(f"{invites[0]['path']}/next.json").json()
+    assert (asked["judge"], asked["question"]) == ("ann", "Which?")
+    shown = {asked[side]["item"]: asked[side]["title"] for side in ("first", "second")}
+    assert shown.get("a", "Ant") == "Ant"
+    assert client.delete(f"{address}/invites/{invites[0]['id']}").status_code == 204
+    assert client.get(invites[0]["path"]).status_code == 404
+    assert client.delete(f"{address}/invites/nosuch").status_code == 404
+    pair = {"first": "a", "second": "b", "answer": "first"}
+    assert client.post(f"{address}/gold", json=pair).json() == {"gold": [pair]}
+    assert client.post(f"{address}/gold", json=pair | {"second": "nosuch"}).status_code == 422
+    gone = client.post(f"{address}/gold/remove", json={"first": "a", "second": "b"})
+    assert gone.json() == client.get(f"{address}/gold").json() == {"gold": []}
+    vote = {"judge": "ben", "votes": [{"first": "a", "second": "b", "answer": "first"}]}
+    assert client.post(f"{address}/votes", json=vote).json()["stored"] == 1
+    closed = client.patch(f"{address}/collection", json={"closed": True})
+    assert (closed.json()["closed"], closed.json()["votes"]) == (True, 1)
+    assert client.patch(f"{address}/collection", json={"gold_every": 5}).json()["closed"]
+
+
+def test_a_project_collects_votes_on_its_items_with_their_texts(client):
+    address = create(client, "a.run", RUN)
+    assert client.get(f"{address}/collection").status_code == 404
+    texts = b"id,title\nd0,Zero\nd1,One\n"
+    added = client.post(f"{address}/texts", files={"files": ("texts.csv", texts)})
+    assert [file["name"] for file in added.json()["files"]] == ["a.run", "texts.csv"]
+    started = client.post(f"{address}/collection", json={"query": "q1", "kind": "ratings"})
+    assert (started.status_code, started.json()["query"], started.json()["items"]) == (201, "q1", 4)
+    shown = client.get(f"{address}/next-pair", params={"judge": "ann"}).json()["first"]
+    assert shown["title"] == {"d0": "Zero", "d1": "One"}.get(shown["item"], shown["item"])
+    assert client.post(f"{address}/collection", json={}).status_code == 422  # it has one
+    assert client.delete(f"{address}/texts").status_code == 204
+    assert [file["name"] for file in client.get(address).json()["files"]] == ["a.run"]
+    assert client.post(f"{address}/texts", files={"files": ("t.csv", b"")}).status_code == 422
+
+
+def test_only_editors_see_links_and_gold_answers(tmp_path):
+    with serving(tmp_path, has_tokens=True) as client:
+        store = client.app.state.store
+        heads = {
+            r: {"authorization": f"Bearer {store.add_token(r, r)}"} for r in ("viewer", "judge", "editor")
+        }
+        items = [{"item": item} for item in "abc"]
+        made = client.post("/v1/collections", json={"items": items}, headers=heads["editor"]).json()[
+            "project"
+        ]
+        address = f"/v1/projects/{made}"
+        link = client.post(f"{address}/invites", json={"judge": "ann"}, headers=heads["editor"]).json()[
+            "path"
+        ]
+        pair = {"first": "a", "second": "b", "answer": "second"}
+        assert client.post(f"{address}/gold", json=pair, headers=heads["editor"]).status_code == 201
+        for role, expected in (("viewer", 403), ("judge", 403), ("editor", 200)):
+            assert client.get(f"{address}/invites", headers=heads[role]).status_code == expected
+            assert client.get(f"{address}/gold", headers=heads[role]).status_code == expected
+            page = client.get(f"/p/{made}/collect", headers=heads[role]).text
+            assert (link in page) == (role == "editor")
+            assert ("Gold questions" in page) == (role == "editor")
