@@ -7,7 +7,7 @@ Every query has 10 experts with lists of 100 items; `--text` makes ids of text, 
 missing, as most writers do. The rows are made and deleted again size by size; a million
 queries (a billion rows) need about 10 GB of disk. Figures are also kept in benchmarks/results/scale.json.
 
-`of kernel rows/s` compares rows a second; in memory there are as many threads as there are workers. CPU time hangs less
+`of kernel rows/s` compares rows a second; in memory there are as many threads as workers. CPU time depends less
 on what else the machine does: ns of CPU for each row read, of `kernel` (RRF's `aggregate` on preferences in memory), of
 `function` (the batch function on Arrow tables in memory) and of `engine` (shards on disk to results on disk, with
 hashing, reading and writing), all processes together; `floor` is the hashing, reading and writing alone.
