@@ -34,7 +34,24 @@ def add_options(settings: type, *names: str, unset: bool = False, **changes: Any
 
     def decorate(command: F) -> F:
         for name in reversed(names):
-            command = _make_option(declared[name], unset, changes)(command)
+            p = declared[name]
+            flag, default = f"--{p.name.replace('_', '-')}", p.default
+            arguments: dict[str, Any] = {
+                "type": _choose_type(p),
+                "help": p.help.replace("{default}", str(default)) or None,
+                "metavar": p.flags.metavar,
+            }
+            if get_origin(p.hint) is tuple:
+                arguments["multiple"] = True
+            elif p.kind is bool:
+                arguments |= {"type": None, "is_flag": True, "default": None if unset else default}
+                arguments["show_default"] = default and not unset
+                flag += f"/--no-{p.name.replace('_', '-')}" if default else ""
+            elif not (unset or default is None or changes.get("required")):
+                # 300 reads better than 300.0 in the help; click turns it into a float again
+                whole = isinstance(default, float) and default.is_integer()
+                arguments |= {"default": int(default) if whole else default, "show_default": True}
+            command = click.option(*(p.flags.names or (flag,)), p.name, **(arguments | changes))(command)
         return command
 
     return decorate
@@ -44,26 +61,6 @@ def add_option(settings: type, name: str, help: str | None = None, **changes: An
     """Add one option, with a help text of the verb's own."""
     own: dict[str, Any] = {} if help is None else {"help": help}
     return add_options(settings, name, **changes, **own)
-
-
-def _make_option(p: Parameter, unset: bool, changes: dict[str, Any]) -> Callable[[F], F]:
-    flag, default = f"--{p.name.replace('_', '-')}", p.default
-    arguments: dict[str, Any] = {
-        "type": _choose_type(p),
-        "help": p.help.replace("{default}", str(default)) or None,
-        "metavar": p.flags.metavar,
-    }
-    if get_origin(p.hint) is tuple:
-        arguments["multiple"] = True
-    elif p.kind is bool:
-        arguments |= {"type": None, "is_flag": True, "default": None if unset else default}
-        arguments["show_default"] = default and not unset
-        flag += f"/--no-{p.name.replace('_', '-')}" if default else ""
-    elif not (unset or default is None or changes.get("required")):
-        # 300 reads better than 300.0 in the help; click turns it into a float again
-        whole = isinstance(default, float) and default.is_integer()
-        arguments |= {"default": int(default) if whole else default, "show_default": True}
-    return click.option(*(p.flags.names or (flag,)), p.name, **(arguments | changes))
 
 
 def _choose_type(p: Parameter) -> Any:

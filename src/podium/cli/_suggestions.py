@@ -43,13 +43,19 @@ def show_suggestions(
 ) -> None:
     """Choose the comparisons and print or write them; `tally` holds the votes, unless there are slices."""
     from podium.analysis.leaderboard import suggest_comparisons
+    from podium.storage.files import open_source
 
     if output.path is not None and _suffix(output.path) not in (*DELIMITERS, *LINES):
         raise ParameterError(
             f"{output.path}: comparisons are written as .csv, .tsv or .jsonl; rename the file"
         )
     votes: Tally | VoteTable | None = tally if slice_ is None else read_vote_table(source, [slice_], without)
-    listed = None if items is None else _read_items(items, [] if votes is None else votes.items.tolist())
+    listed: list[Id] | None = None
+    if items is not None:
+        # one per line; an item that has votes keeps the id that it has there
+        lines = [line.decode().strip() for _, line in open_source(items).iterate_lines()]
+        by_text = {} if votes is None else {str(item): item for item in votes.items.tolist()}
+        listed = [by_text.get(line, line) for line in lines if line]
     suggestions = suggest_comparisons(
         votes,
         ask,
@@ -100,15 +106,6 @@ def read_vote_table(source: Input, names: list[str], without: tuple[str, ...] = 
 
 def _suffix(path: str) -> str:
     return os.path.splitext(path)[1].lower()
-
-
-def _read_items(path: str, known: list[Id]) -> list[Id]:
-    """The items of a text file, one per line; an item that has votes keeps the id that it has there."""
-    from podium.storage.files import open_source
-
-    lines = [line.decode().strip() for _, line in open_source(path).iterate_lines()]
-    by_text = {str(item): item for item in known}
-    return [by_text.get(line, line) for line in lines if line]
 
 
 def _read_cost(given: str) -> float | dict[Any, float]:

@@ -13,7 +13,7 @@ from podium.cli.output import Output, echo_note, echo_warning, print_grid, print
 from podium.core.errors import ParameterError, PodiumError
 
 if TYPE_CHECKING:
-    from podium.analysis.leaderboard import Leaderboard, RobustLeaderboard, TamperingAssessment
+    from podium.analysis.leaderboard import Leaderboard
     from podium.data.vote_table import VoteTable
     from podium.reporting.vote_parts import VoteSources
 
@@ -104,10 +104,6 @@ def show_vote_trust(
     if output.json:
         print_json(assessment.to_dict())
         return
-    _print_assessment(assessment)
-
-
-def _print_assessment(assessment: TamperingAssessment) -> None:
     trust, influence, margin = assessment.trust, assessment.influence, assessment.margin
     if trust is not None:
         title = f"{trust.voter_count:,} voters, {trust.votes:,} votes"
@@ -149,12 +145,8 @@ def show_robust_board(
         document = robust.to_dict()
         print_json(document | {"rows": document["rows"][: output.top]})
         return
-    _print_robust_board(robust, output.top)
-
-
-def _print_robust_board(robust: RobustLeaderboard, top: int | None) -> None:
     digits = 3 if robust.settings.scale == "natural" else 0 if sys.stdout.isatty() else 2
-    grid = robust.grid(digits=digits, between="..", top=top)
+    grid = robust.grid(digits=digits, between="..", top=output.top)
     title = f"{len(robust.rows):,} items, {robust.counted_votes:,.0f} of {robust.votes:,.10g} votes counted"
     print_grid(dataclasses.replace(grid, title=title), wide=("plain score", "votes"), room=100)
     echo_note(f"{robust.conclusion}.")

@@ -79,7 +79,26 @@ class Output:
         if self.path is not None and not (self.json and self.path == "-"):
             self._write_file(consensus, self.path, reading)
         if self.json:
-            print_json(_build_document(consensus, self.top) | {"reading": reading})
+            lists = [
+                {
+                    "query": q,
+                    "items": [
+                        {"item": r.item, "score": r.score, "tied": r.tied} for r in consensus[q][: self.top]
+                    ],
+                }
+                for q in consensus.queries
+            ]
+            document = {
+                "method": consensus.method,
+                "fingerprint": consensus.fingerprint,
+                "milliseconds": round(consensus.diagnostics.seconds * 1e3, 3),
+                "converged": consensus.diagnostics.converged,
+                "notes": list(consensus.diagnostics.notes),
+                "ties": consensus.ties,
+                "results": lists,
+                "reading": reading,
+            }
+            print_json(document)
         elif self.path is None and sys.stdout.isatty():
             _print_consensus(consensus, reading, items=self.top or 10)
         elif self.path is None:
@@ -117,25 +136,6 @@ def refuse_overwrite(path: str, overwrite: bool) -> None:
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise ParameterError(f"{path}: folder {folder} does not exist; create it, or choose another name")
-
-
-def _build_document(consensus: Consensus, top: int | None) -> dict[str, Any]:
-    lists = [
-        {
-            "query": q,
-            "items": [{"item": r.item, "score": r.score, "tied": r.tied} for r in consensus[q][:top]],
-        }
-        for q in consensus.queries
-    ]
-    return {
-        "method": consensus.method,
-        "fingerprint": consensus.fingerprint,
-        "milliseconds": round(consensus.diagnostics.seconds * 1e3, 3),
-        "converged": consensus.diagnostics.converged,
-        "notes": list(consensus.diagnostics.notes),
-        "ties": consensus.ties,
-        "results": lists,
-    }
 
 
 def _print_consensus(consensus: Consensus, reading: str, queries: int = 3, items: int = 10) -> None:

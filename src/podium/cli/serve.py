@@ -51,6 +51,7 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
     from podium.studio.security import hash_token
     from podium.studio.server import format_address, listen, serve
     from podium.studio.settings import Limits, ServerSettings
+    from podium.studio.store import Store
     from podium.studio.telemetry import log_to_stderr
 
     limits: dict[str, Any] = {k: given[k] for k in ("seconds", "concurrent") if given[k] is not None}
@@ -65,6 +66,8 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
     if path is not None and os.name == "posix" and Path(path).stat().st_mode & 0o077:
         click.echo(f"warning: other users of this machine can read {path}; run `chmod 600 {path}`", err=True)
     folder = Path(given["folder"]) if given["folder"] else Path.home() / ".podium"
+    # a folder that does not exist is not created
+    has_tokens = (folder / "studio.sqlite").exists() and bool(Store(folder).tokens())
     settings = ServerSettings(
         folder,
         given["host"],
@@ -74,7 +77,7 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
         tuple(Path(f).resolve() for f in files),
         given["hosts"],
         given["public_url"],
-        _has_tokens(folder),
+        has_tokens,
         max(2, os.cpu_count() or 1) if given["processes"] is None else given["processes"],
     )
     log_to_stderr(quiet, given["log_style"])
@@ -86,10 +89,3 @@ def verb(files: tuple[str, ...], quiet: bool, output: Output, **given: Any) -> N
         click.echo(f"{where}  (documentation: {where}/docs; Ctrl-C stops the server)")
     sys.stdout.flush()
     serve(app, socket)
-
-
-def _has_tokens(folder: Path) -> bool:
-    """Whether a folder has named tokens; a folder that does not exist is not created."""
-    from podium.studio.store import Store
-
-    return (folder / "studio.sqlite").exists() and bool(Store(folder).tokens())

@@ -16,7 +16,6 @@ from podium.core.errors import InputError, ParameterError
 from podium.core.settings import TuneSettings
 
 if TYPE_CHECKING:
-    from podium.data.preferences import Preferences
     from podium.evaluate.tuning import Tuning
 
 
@@ -91,7 +90,14 @@ def verb(
     command = None
     if output.path is not None:
         models.save(tuning.best, output.path, overwrite=output.overwrite)
-        target = "fused.run" if _can_write_run(data.preferences) else "fused.csv"
+        from podium.formats.text_ids import format_plain_ids
+
+        p, target = data.preferences, "fused.run"
+        try:
+            format_plain_ids(p.queries, "query", "trec")
+            format_plain_ids(p.index.items, "item", "trec", p.index.query_of_slot)
+        except InputError:
+            target = "fused.csv"  # blanks separate the columns of a run file, so its ids must not contain any
         verb, target = ("batch", "fused/") if source.names_folders else ("apply", target)
         words = ["podium", verb, output.path, *source.files]
         words += ["-f", source.format] if source.format else []
@@ -102,18 +108,6 @@ def verb(
         print_json({**tuning.to_dict(), "model": output.path, "apply": command})
     else:
         _print_tuning(tuning, command)
-
-
-def _can_write_run(preferences: Preferences) -> bool:
-    """Whether a run file can hold these ids; blanks separate its columns, so ids must not contain any."""
-    from podium.formats.text_ids import format_plain_ids
-
-    try:
-        format_plain_ids(preferences.queries, "query", "trec")
-        format_plain_ids(preferences.index.items, "item", "trec", preferences.index.query_of_slot)
-    except InputError:
-        return False
-    return True
 
 
 def _print_tuning(tuning: Tuning, command: str | None) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from podium.data.dataset import Dataset
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import F8
 
 __all__ = ["ENGINES", "MISLED_SHARE", "demo"]
 
@@ -46,8 +45,18 @@ def demo(queries: int = 200, seed: int = 7) -> Dataset:
         # log-normal pool sizes: mostly near 18 documents, with a long tail
         size = int(np.clip(np.exp(random.normal(2.9, 0.65)), 6, 120))
         useful = np.where(np.arange(WEB) < size, random.normal(0.9, 1.0, WEB), random.normal(-0.3, 0.9, WEB))
-        lists = _simulate_rankings(useful, random.uniform() < MISLED_SHARE, random)
-        for engine, ranks in lists.items():
+        misled = random.uniform() < MISLED_SHARE
+        # negatively correlated with usefulness, so that following it costs quality
+        lure = random.normal(0, 1, WEB) - 0.3 * useful
+        taste = {family: random.normal(0, 1, WEB) for family in dict.fromkeys(e[2] for e in ENGINES)}
+        for engine, sight, family, coverage, length in ENGINES:
+            view = sight * useful + 0.5 * taste[family] + random.normal(0, 0.8, WEB)
+            if misled:
+                view = view + LURED.get(family, 0.0) * (lure - useful)
+            indexed = np.flatnonzero(random.uniform(size=WEB) < coverage)
+            listed = indexed[np.argsort(-view[indexed], kind="stable")][:length]
+            ranks = np.zeros(WEB)  # 0: not listed
+            ranks[listed] = np.arange(1, len(listed) + 1)
             rows += [(query, engine, f"{query}-d{d:03d}", int(ranks[d])) for d in range(size) if ranks[d]]
         # judges differ in strictness by query and observe usefulness with noise
         cut = 1.75 + random.normal(0, 0.25)
@@ -62,21 +71,3 @@ def demo(queries: int = 200, seed: int = 7) -> Dataset:
     )
     part = (np.arange(queries) % 5).astype(np.int32) if queries >= 5 else None
     return Dataset(preferences, Labels.from_rows(*labels), part=part, name="demo")
-
-
-def _simulate_rankings(useful: F8, misled: bool, random: np.random.RandomState) -> dict[str, F8]:
-    """Rank of each document in each engine's list, 0 if it is not listed."""
-    # negatively correlated with usefulness, so that following it costs quality
-    lure = random.normal(0, 1, WEB) - 0.3 * useful
-    taste = {family: random.normal(0, 1, WEB) for family in dict.fromkeys(e[2] for e in ENGINES)}
-    answers = {}
-    for name, sight, family, coverage, length in ENGINES:
-        view = sight * useful + 0.5 * taste[family] + random.normal(0, 0.8, WEB)
-        if misled:
-            view = view + LURED.get(family, 0.0) * (lure - useful)
-        indexed = np.flatnonzero(random.uniform(size=WEB) < coverage)
-        listed = indexed[np.argsort(-view[indexed], kind="stable")][:length]
-        ranks = np.zeros(WEB)
-        ranks[listed] = np.arange(1, len(listed) + 1)
-        answers[name] = ranks
-    return answers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -108,7 +108,17 @@ def measure_copying_cost(
         )
     parts: dict[str, list[Evaluation]] = {}
     notes: dict[str, None] = {}
-    for number, (train, test) in enumerate(_iterate_folds(dataset, folds, seed)):
+    if dataset.labels is None:
+        raise InputError("the data have no labels to tune by", remedy="give labels (qrels)")
+    by_id = dataset.queries_by_id()
+    codes = by_id[find_labeled_queries(dataset)[by_id]]
+    if len(codes) < 2 * folds:
+        raise InputError(
+            f"{len(codes)} labelled queries are too few for {folds} folds", remedy="label more queries"
+        )
+    fold = np.random.default_rng(seed).permutation(np.arange(len(codes)) % folds)
+    for number in range(folds):
+        train, test = dataset.select_codes(codes[fold != number]), dataset.select_codes(codes[fold == number])
         progress(number, folds, "tuning folds")
         search = partial(tune, train, chosen, trials=trials, seed=seed, rounds=ROUNDS)
         results, reason = _rank_held_out(search, test, engine, method, depth)
@@ -129,21 +139,6 @@ def measure_copying_cost(
     return CopyingCost(
         chosen, repr(textbook), engine.title, made, comparison.queries, folds, comparison.level, tuple(notes)
     )
-
-
-def _iterate_folds(dataset: Dataset, folds: int, seed: int) -> Iterator[tuple[Dataset, Dataset]]:
-    """Training and held-out queries of each fold; queries without labels are left out."""
-    if dataset.labels is None:
-        raise InputError("the data have no labels to tune by", remedy="give labels (qrels)")
-    queries = dataset.queries_by_id()
-    codes = queries[find_labeled_queries(dataset)[queries]]
-    if len(codes) < 2 * folds:
-        raise InputError(
-            f"{len(codes)} labelled queries are too few for {folds} folds", remedy="label more queries"
-        )
-    fold = np.random.default_rng(seed).permutation(np.arange(len(codes)) % folds)
-    for number in range(folds):
-        yield dataset.select_codes(codes[fold != number]), dataset.select_codes(codes[fold == number])
 
 
 def _rank_held_out(

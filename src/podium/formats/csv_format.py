@@ -59,7 +59,12 @@ class Csv(TableFormat):
         text = source.data.lstrip()
         end = text.find(b"\n")
         first = text[: end if end >= 0 else None].decode()
-        mark = delimiter if delimiter is not None else _detect_delimiter(first, header=columns is None)
+        mark = delimiter
+        if mark is None:
+            # the delimiter that makes the header valid, else the most frequent one; whitespace if none occurs
+            known = {d: _count_known_names(first, d) if columns is None else 0 for d in _DELIMITERS}
+            best = max(_DELIMITERS, key=lambda d: (known[d], first.count(d)))
+            mark = best if known[best] or first.count(best) else " "
         _check_delimiter(mark)
         rows = _iterate_rows(source, mark)
         names = list(columns) if columns is not None else [n.strip() for n in next(rows)[1]]
@@ -140,17 +145,6 @@ def _quote_texts(texts: Sequence[str], delimiter: str) -> Ids:
 
 def _count_known_names(line: str, delimiter: str) -> int:
     return sum(normalize_name(name) in _KNOWN_WORDS for name in line.strip().split(delimiter))
-
-
-def _detect_delimiter(first: str, header: bool) -> str:
-    """The delimiter that makes the header valid, else the most frequent one; whitespace if none occurs."""
-    if header:
-        best = max(_DELIMITERS, key=lambda d: (_count_known_names(first, d), first.count(d)))
-        if _count_known_names(first, best) or first.count(best):
-            return best
-        return " "
-    best = max(_DELIMITERS, key=first.count)
-    return best if first.count(best) else " "
 
 
 def _read_with_arrow(source: Source, delimiter: str, names: list[str], header: bool) -> Any:

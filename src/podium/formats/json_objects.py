@@ -143,29 +143,7 @@ class JsonColumns(Mapping[str, Sequence[Any]]):
         self._cells: dict[str, list[Any] | None] = {}  # None: not kept
         self.numbers: list[int] = []
         self.first: dict[str, Any] = {}  # the first object
-        self._read_all()
-
-    def __getitem__(self, name: str) -> Sequence[Any]:
-        cells = self._cells[name]
-        if cells is None:
-            cells = []
-            decode, failures = _build_decoder({name: True}, only_these=False), _list_failures()
-            for number, text in self._texts.iterate():
-                try:
-                    cells.append(decode(text).f0)
-                except failures:
-                    cells.append(self._texts.decode(number, text).get(name))
-            self._cells[name] = cells
-        return cells
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._cells)
-
-    def __len__(self) -> int:
-        return len(self._cells)
-
-    def _read_all(self) -> None:
-        """Decode every object once: by a decoder of the names so far, or completely where that fails."""
+        # every object is decoded once: by a decoder of the names so far, or completely where that fails
         rows: list[tuple[Any, ...]] = []
         failures = _list_failures()
         decode, gather = self._make_decoder()
@@ -189,6 +167,25 @@ class JsonColumns(Mapping[str, Sequence[Any]]):
             if len(rows) == _BATCH:
                 self._move_cells(rows)
         self._move_cells(rows)
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        cells = self._cells[name]
+        if cells is None:
+            cells = []
+            decode, failures = _build_decoder({name: True}, only_these=False), _list_failures()
+            for number, text in self._texts.iterate():
+                try:
+                    cells.append(decode(text).f0)
+                except failures:
+                    cells.append(self._texts.decode(number, text).get(name))
+            self._cells[name] = cells
+        return cells
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
 
     @property
     def _columns_with_roles(self) -> dict[str, list[Any]]:

@@ -149,7 +149,16 @@ def _read_content(
         if "winner" in roles:
             table = table.drop_missing(roles["winner"])
         query, expert = _read_query_and_expert(table, roles)
-        votes = _read_votes(table, roles, query, expert, codes)
+        weight = table.read_numbers(roles["weight"], "weight") if "weight" in roles else None
+        if "loser" in roles and "winner" in roles:
+            tie = table.read_marks(roles["tie"]) if "tie" in roles else None
+            one, two = _read_winners_and_losers(table, roles)
+            votes = Preferences.from_comparisons(
+                query, expert, one, two, tie=tie, weight=weight, origin=table.origin
+            )
+        else:
+            items, outcomes = _read_pairs(table, roles, codes)
+            votes = build_votes(query, expert, items, outcomes, weight, table.origin)
         return Content(preferences=votes, seconds=_read_seconds(table, roles, expert))
     if "item" not in roles:
         raise _columns_error(table, "no item column")
@@ -172,21 +181,6 @@ def _read_content(
     return Content(
         lists, labels, seconds=_read_seconds(table, roles, _read_query_and_expert(table, roles)[1])
     )
-
-
-def _read_votes(
-    table: FileTable, roles: dict[str, str], query: CodedColumn, expert: CodedColumn, codes: AnswerCodes
-) -> Preferences:
-    """Comparisons from a table of votes."""
-    weight = table.read_numbers(roles["weight"], "weight") if "weight" in roles else None
-    if "loser" in roles and "winner" in roles:
-        tie = table.read_marks(roles["tie"]) if "tie" in roles else None
-        one, two = _read_winners_and_losers(table, roles)
-        return Preferences.from_comparisons(
-            query, expert, one, two, tie=tie, weight=weight, origin=table.origin
-        )
-    items, outcomes = _read_pairs(table, roles, codes)
-    return build_votes(query, expert, items, outcomes, weight, table.origin)
 
 
 def _read_winners_and_losers(table: FileTable, roles: dict[str, str]) -> tuple[CodedColumn, CodedColumn]:

@@ -9,6 +9,7 @@ month of a date, `tstamp:seconds` its number of seconds since 1970.
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -65,7 +66,9 @@ def read_attributes(table: FileTable, names: Sequence[str]) -> dict[str, VoteAtt
             continue
         column, _, unit = name.rpartition(":")
         if column in columns and unit in _DATE_CHARACTERS:
-            attributes[name] = _read_dates(table, column, _DATE_CHARACTERS[unit])
+            dates = [_parse_date(table, column, row, cell) for row, cell in enumerate(table.columns[column])]
+            beginnings = [date.date().isoformat()[: _DATE_CHARACTERS[unit]] for date in dates]
+            attributes[name] = code_ids(beginnings, column)
             continue
         if unit == "seconds":
             attributes[name] = _read_seconds(table, column)
@@ -83,7 +86,7 @@ def read_attributes(table: FileTable, names: Sequence[str]) -> dict[str, VoteAtt
                 source=table.source.name,
                 remedy=suggest_names(name, known),
             )
-        holder = columns if all(c in columns for c in _flatten(parts)) else nested
+        holder = columns if all(c in columns for c in itertools.chain.from_iterable(parts)) else nested
         assert holder is not None
         attributes[name] = _read_parts(replace(table, columns=holder), name, parts)
     return attributes
@@ -110,10 +113,6 @@ def build_vote_table(
 
 
 Parts = tuple[tuple[str, ...], ...]  # one tuple of columns to add up, or one per side
-
-
-def _flatten(parts: Parts) -> list[str]:
-    return [column for side in parts for column in side]
 
 
 def _find_columns(name: str, columns: Columns) -> Parts | None:
@@ -248,12 +247,6 @@ def _read_column(table: FileTable, name: str) -> AttributeColumn:
             "write a number, or give all cells names to use them as categories",
         )
     return code_ids([str(cell) for cell in cells], name)
-
-
-def _read_dates(table: FileTable, name: str, characters: int) -> CodedColumn:
-    """The beginnings of dates: ISO 8601, or seconds since 1970 (UTC)."""
-    dates = [_parse_date(table, name, row, cell) for row, cell in enumerate(table.columns[name])]
-    return code_ids([date.date().isoformat()[:characters] for date in dates], name)
 
 
 def _read_seconds(table: FileTable, name: str) -> F8:

@@ -102,26 +102,12 @@ class ListFusion:
         items = [find_id(document) for documents in lists.values() for document in documents]
         if not items:
             return []
-        preferences = self._build_preferences(lists, items, find_score)
-        ranking = self.aggregator.aggregate(preferences, ties="input")[0][:top]
-        parts = self.aggregator.explain_items(preferences, 0) if contributions else {}
-        copies: dict[Id, Document] = {}
-        for item, document in zip(items, (d for documents in lists.values() for d in documents), strict=True):
-            copies.setdefault(item, document)
-        return [FusedDocument(copies[r.item], r.score, parts.get(r.item, {})) for r in ranking]
-
-    def _build_preferences(
-        self,
-        lists: Mapping[str, Sequence[Document]],
-        items: Sequence[Id],
-        find_score: Callable[[Document], float | None],
-    ) -> Preferences:
         lengths = [len(documents) for documents in lists.values()]
         scores = [self._read_scores(name, [*map(find_score, listed)]) for name, listed in lists.items()]
         score = np.concatenate(scores)
         given = self.ranks == "given"
         # coded columns keep experts whose lists are empty: weights are by expert
-        return Preferences.from_rows(
+        preferences = Preferences.from_rows(
             CodedColumn(np.zeros(len(items), np.int64), Ids([0])),
             CodedColumn(np.repeat(np.arange(len(lists)), lengths), Ids(list(lists))),
             items,
@@ -131,6 +117,12 @@ class ListFusion:
             unlisted="below",
             blank_scores=True,
         )
+        ranking = self.aggregator.aggregate(preferences, ties="input")[0][:top]
+        parts = self.aggregator.explain_items(preferences, 0) if contributions else {}
+        copies: dict[Id, Document] = {}
+        for item, document in zip(items, (d for documents in lists.values() for d in documents), strict=True):
+            copies.setdefault(item, document)
+        return [FusedDocument(copies[r.item], r.score, parts.get(r.item, {})) for r in ranking]
 
     def _read_scores(self, expert: str, values: Sequence[float | None]) -> Any:
         """The scores of a list; NaN for a list without."""

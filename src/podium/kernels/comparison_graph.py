@@ -47,27 +47,23 @@ def find_connections(votes: Votes) -> Connections:
         (lost[even], won[even]),
     ]
     if votes.below:
-        links.append(_link_unlisted(votes, item, head))
+        # the last place of every list is above all unlisted items
+        lists = np.flatnonzero((votes.list_weight > 0) & (np.diff(votes.starts) > 0))
+        query = np.repeat(np.arange(len(votes.slots) - 1), np.diff(votes.query_starts))[lists]
+        size = np.diff(votes.slots)[query]
+        begin = np.cumsum(size) - size
+        free = np.ones(int(size.sum()), np.bool_)
+        where = np.full(len(votes.list_weight), -1)
+        where[lists] = begin - votes.slots[query]
+        offset = np.repeat(where, np.diff(votes.starts))
+        counts = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
+        free[(offset + item)[counts]] = False
+        slot = np.arange(len(free)) - np.repeat(begin - votes.slots[query], size)
+        last = np.repeat(item[head[votes.starts[1:][lists] - 1]], size)
+        links.append((last[free], slot[free]))
     upper, lower = (np.concatenate(sides) for sides in zip(*links, strict=True))
     slots = int(votes.slots[-1])
     above, below = np.zeros(slots, np.bool_), np.zeros(slots, np.bool_)
     above[upper] = below[lower] = True
     group = graphs.label_weak_components(upper, lower, slots)
     return Connections(above, below, group, graphs.label_strong_components(upper, lower, slots))
-
-
-def _link_unlisted(votes: Votes, item: I8, head: I8) -> tuple[I8, I8]:
-    """The last place of every list is above all unlisted items."""
-    lists = np.flatnonzero((votes.list_weight > 0) & (np.diff(votes.starts) > 0))
-    query = np.repeat(np.arange(len(votes.slots) - 1), np.diff(votes.query_starts))[lists]
-    size = np.diff(votes.slots)[query]
-    begin = np.cumsum(size) - size
-    free = np.ones(int(size.sum()), np.bool_)
-    where = np.full(len(votes.list_weight), -1)
-    where[lists] = begin - votes.slots[query]
-    offset = np.repeat(where, np.diff(votes.starts))
-    counts = np.repeat(votes.list_weight > 0, np.diff(votes.starts))
-    free[(offset + item)[counts]] = False
-    slot = np.arange(len(free)) - np.repeat(begin - votes.slots[query], size)
-    last = np.repeat(item[head[votes.starts[1:][lists] - 1]], size)
-    return last[free], slot[free]

@@ -99,31 +99,23 @@ def fit_adherence(
         # far from the optimum a Newton step can overshoot or change sign
         value = np.clip(value - up / down, value / 4, 4 * value + 0.1)
     scale = tied[which]
-    factor = _fit_common_scale(groups, active, (scale, scale[label], value), score, prior, steady)
+    # factors on the scores, one for each scale
+    of_value, scales = scale[label], int(scale.max(initial=-1)) + 1
+    of_query = np.zeros(len(active), np.int64)
+    of_query[groups.query[active[groups.query]]] = scale
+    has_votes = active & (np.diff(groups.starts) > 0)
+    rescaled = np.flatnonzero(np.repeat(has_votes, np.diff(groups.slots)))
+    of_slot = np.repeat(of_query, np.diff(groups.slots))[rescaled]
+    squares, first, second = (
+        np.bincount(at, term, scales).astype(np.float64, copy=False)
+        for at, term in ((of_slot, score[rescaled] ** 2), (of_value, value), (of_value, value**2))
+    )
+    factor = _solve_rescaling(squares, prior, first, second, steady)
+    score[rescaled] *= factor[of_slot]
     adherence[which] = value[counted] / factor[scale]
     moved = np.zeros(len(active), np.bool_)
     moved[groups.query[which][np.abs(adherence[which] - before) > CLOSE * (1 + before)]] = True
     return moved
-
-
-def _fit_common_scale(
-    groups: PreferenceGroups, active: B1, known: tuple[I8, I8, F8], score: F8, prior: float, steady: float
-) -> F8:
-    """Factors on the scores, by scale; known: the scale of each group and adherence, and the adherences."""
-    of_group, of_value, value = known
-    count = int(of_group.max(initial=-1)) + 1
-    of_query = np.zeros(len(active), np.int64)
-    of_query[groups.query[active[groups.query]]] = of_group
-    has_votes = active & (np.diff(groups.starts) > 0)
-    slots = np.flatnonzero(np.repeat(has_votes, np.diff(groups.slots)))
-    of_slot = np.repeat(of_query, np.diff(groups.slots))[slots]
-    squares, first, second = (
-        np.bincount(at, term, count).astype(np.float64, copy=False)
-        for at, term in ((of_slot, score[slots] ** 2), (of_value, value), (of_value, value**2))
-    )
-    factor = _solve_rescaling(squares, prior, first, second, steady)
-    score[slots] *= factor[of_slot]
-    return factor
 
 
 def compute_adherence_slopes(groups: PreferenceGroups, adherence: F8, score: F8) -> tuple[F8, F8]:

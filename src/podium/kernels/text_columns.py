@@ -67,8 +67,18 @@ class TextRows(NamedTuple):
 
 def tokenize_lines(data: U1, shape: LineShape, cuts: I8, lowest_rank: int) -> TextRows | int:
     """Split text into rows, or return the position of the first line that plain Python must handle."""
-    ends = _find_line_cuts(data, min(dispatch.count_threads(), len(data) // _THREAD_BYTES + 1))
-    parts = list(itertools.pairwise(ends))
+    # positions that cut the text into about equal parts at line ends
+    count = min(dispatch.count_threads(), len(data) // _THREAD_BYTES + 1)
+    ends = [0]
+    for part in range(1, count):
+        at = max(len(data) * part // count, ends[-1])
+        while at < len(data):
+            found = np.flatnonzero(data[at : at + 65536] == 10)
+            if len(found):
+                ends.append(at + int(found[0]) + 1)
+                break
+            at += 65536
+    parts = list(itertools.pairwise([*ends, len(data)]))
     base = segments.offsets(_map_in_threads(lambda p: _count_lines(data, *p), parts))
     n = int(base[-1])
     item_at, item_len = np.empty(n, np.int64), np.empty(n, np.int32)
@@ -100,20 +110,6 @@ def _map_in_threads(work: Callable[[Any], Any], parts: Sequence[Any]) -> list[An
         return [work(parts[0])]
     with ThreadPoolExecutor(len(parts)) as pool:
         return list(pool.map(work, parts))
-
-
-def _find_line_cuts(data: U1, parts: int) -> list[int]:
-    """Positions that cut the text into about equal parts at line ends."""
-    cuts = [0]
-    for k in range(1, parts):
-        at = max(len(data) * k // parts, cuts[-1])
-        while at < len(data):
-            found = np.flatnonzero(data[at : at + 65536] == 10)
-            if len(found):
-                cuts.append(at + int(found[0]) + 1)
-                break
-            at += 65536
-    return [*cuts, len(data)]
 
 
 def _count_lines(data: U1, begin: int, end: int) -> int:

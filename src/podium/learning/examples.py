@@ -17,7 +17,7 @@ from podium.data.labels import Labels
 from podium.data.pair_labels import PairLabels, PairTable
 from podium.data.preferences import Preferences
 from podium.kernels import segments
-from podium.kernels.dispatch import B1, F8, I8
+from podium.kernels.dispatch import F8, I8
 from podium.kernels.lambdas import PAIRS, MetricTarget
 from podium.kernels.ranking_measures import BPREF
 from podium.metrics.base import MeasuredQueries, MetricSpec, WalkMetric, measure, parse
@@ -58,7 +58,22 @@ class Examples:
         grades = labels.align(index)
         judged = ~np.isnan(grades)
         if require_signal:
-            _check_learnable(index, grades, judged)
+            if not judged.any():
+                raise InputError(
+                    "no label matches an item in these preferences",
+                    remedy="query and item ids are compared exactly, case and type included",
+                )
+            low, high = np.full(len(index), np.inf), np.full(len(index), -np.inf)
+            query = index.query_of_slot[judged]
+            np.minimum.at(low, query, grades[judged])
+            np.maximum.at(high, query, grades[judged])
+            if not (high > low).any():
+                problem = "no query has items of different grades"
+                if len(np.unique(grades[judged])) == 1:
+                    problem = f"all labels have the same grade ({grades[judged][0]:g})"
+                raise InputError(
+                    problem, remedy="learning needs better and worse items in one query: label both"
+                )
         elif not judged.any():
             raise InputError(
                 "the validation queries have no labels", remedy="give labeled ones, or omit validation"
@@ -118,7 +133,22 @@ class Examples:
             )
         sizes = self.labels.index.sizes
         if not isinstance(chosen, WalkMetric):
-            return self._build_pair_target(judgements)
+            # the share of pairs in the right order: given ones, or all of different grades
+            index, pairs = self.labels.index, None
+            if isinstance(self.labels, PairLabels):
+                pairs, total = self.labels.pairs, self.labels.pairs.sum_weights()
+            else:
+                width = len(judgements.levels) + 1
+                alike = np.bincount(
+                    index.query_of_slot * width + judgements.level, minlength=len(index) * width
+                )
+                total = (index.sizes**2 - (alike.reshape(-1, width) ** 2).sum(axis=1)) / 2.0
+            scale = np.divide(self.weight, total, out=np.zeros(len(index)), where=total > 0)
+            ones = np.ones(int(index.sizes.max(initial=0)))
+            nothing = np.zeros(len(self))
+            return MetricTarget(
+                PAIRS, nothing, judgements.level, ones, index.sizes, scale, self.row_weight, pairs
+            )
         walk = chosen.build_walk(judgements, int(sizes.max(initial=0)))
         assert walk.kind != BPREF
         best = chosen.compute_divisor(MeasuredQueries(judgements, np.arange(len(sizes)), sizes))
@@ -126,22 +156,6 @@ class Examples:
         gain, limit = walk.gain[judgements.level], np.minimum(walk.limit, sizes)
         return MetricTarget(
             walk.kind, gain, judgements.level, walk.discount, limit, scale, weight=self.row_weight
-        )
-
-    def _build_pair_target(self, judgements: Judgements) -> MetricTarget:
-        """The share of pairs in the right order: given ones, or all of different grades."""
-        index, pairs = self.labels.index, None
-        if isinstance(self.labels, PairLabels):
-            pairs, total = self.labels.pairs, self.labels.pairs.sum_weights()
-        else:
-            width = len(judgements.levels) + 1
-            alike = np.bincount(index.query_of_slot * width + judgements.level, minlength=len(index) * width)
-            total = (index.sizes**2 - (alike.reshape(-1, width) ** 2).sum(axis=1)) / 2.0
-        scale = np.divide(self.weight, total, out=np.zeros(len(index)), where=total > 0)
-        ones = np.ones(int(index.sizes.max(initial=0)))
-        nothing = np.zeros(len(self))
-        return MetricTarget(
-            PAIRS, nothing, judgements.level, ones, index.sizes, scale, self.row_weight, pairs
         )
 
     def learning_target(self, metric: MetricSpec, *, require_signal: bool = True) -> tuple[MetricTarget, I8]:
@@ -240,23 +254,6 @@ def _weigh_queries(index: ItemIndex, weights: Mapping[Id, float]) -> F8:
         if code is not None:
             query_weight[code] = weight
     return query_weight
-
-
-def _check_learnable(index: ItemIndex, grades: F8, judged: B1) -> None:
-    if not judged.any():
-        raise InputError(
-            "no label matches an item in these preferences",
-            remedy="query and item ids are compared exactly, case and type included",
-        )
-    low, high = np.full(len(index), np.inf), np.full(len(index), -np.inf)
-    query = index.query_of_slot[judged]
-    np.minimum.at(low, query, grades[judged])
-    np.maximum.at(high, query, grades[judged])
-    if not (high > low).any():
-        problem = "no query has items of different grades"
-        if len(np.unique(grades[judged])) == 1:
-            problem = f"all labels have the same grade ({grades[judged][0]:g})"
-        raise InputError(problem, remedy="learning needs better and worse items in one query: label both")
 
 
 def parse_learnable(metric: MetricSpec) -> WalkMetric | PairAgreement:

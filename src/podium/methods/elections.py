@@ -197,7 +197,18 @@ class MajorityJudgment(Aggregator):
             for beyond in (grade > median[item], grade < median[item])
         )
         gauge = np.where(higher > lower, higher, -lower) / np.where(total > 0, total, 1.0)
-        return Outcome(_count_below_minus_above(index.query_of_slot, median, gauge), absent=total <= 0)
+        # by slot, the items of its query that are worse minus those that are better
+        query = index.query_of_slot
+        columns: Sequence[Any] = (query, median, gauge)
+        order = np.lexsort(columns[::-1])
+        changes: list[B1] = [np.diff(c[order], prepend=np.nan) != 0 for c in columns]
+        first = np.flatnonzero(np.logical_or.reduce(changes))
+        size = np.diff(np.append(first, len(query)))
+        starts = np.searchsorted(query, query[order[first]])
+        ends = np.searchsorted(query, query[order[first]], side="right")
+        scores = np.empty(len(query))
+        scores[order] = np.repeat((first - starts) - (ends - first - size), size)
+        return Outcome(scores, absent=total <= 0)
 
     def _collect_grades(self, preferences: Preferences, weights: F8) -> tuple[I8, F8, F8]:
         """Item, grade and weight of every grade, also of those that `missing` adds."""
@@ -219,17 +230,3 @@ class MajorityJudgment(Aggregator):
             np.concatenate((grade, lowest[index.query_of_slot[missed]])),
             np.concatenate((weight, added[missed])),
         )
-
-
-def _count_below_minus_above(query: I8, *keys: F8) -> F8:
-    """By slot, the items of its query with smaller keys minus those with larger ones."""
-    columns: Sequence[Any] = (query, *keys)
-    order = np.lexsort(columns[::-1])
-    changes: list[B1] = [np.diff(c[order], prepend=np.nan) != 0 for c in columns]
-    first = np.flatnonzero(np.logical_or.reduce(changes))
-    size = np.diff(np.append(first, len(query)))
-    starts = np.searchsorted(query, query[order[first]])
-    ends = np.searchsorted(query, query[order[first]], side="right")
-    scores = np.empty(len(query))
-    scores[order] = np.repeat((first - starts) - (ends - first - size), size)
-    return scores

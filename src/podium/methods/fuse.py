@@ -140,18 +140,6 @@ def _make_cached(method: str, changes: int) -> Aggregator:  # noqa: ARG001 - a n
 _POINTS: dict[tuple[type, float, int], tuple[float, ...]] = {}  # kept between calls, up to 64 tables
 
 
-def _compute_points(aggregator: Positional, parameter: float, length: int) -> tuple[float, ...]:
-    """Points of the ranks 1..length."""
-    key = (type(aggregator), parameter, length)
-    points = _POINTS.get(key)
-    if points is None:
-        if len(_POINTS) >= 64:
-            _POINTS.clear()
-        points = tuple(aggregator._points(np.arange(1, length + 1, dtype=np.float64)).tolist())
-        _POINTS[key] = points
-    return points
-
-
 def fuse_positions(
     lists: Sequence[ExpertAnswer] | Mapping[Id, ExpertAnswer], aggregator: Aggregator
 ) -> Fused | None:
@@ -179,7 +167,15 @@ def fuse_positions(
     for number, answer in enumerate(lists):
         if not isinstance(answer, list | tuple):
             return None
-        points = _compute_points(aggregator, parameter, 1 << max(len(answer) - 1, 63).bit_length())
+        # points of the ranks 1 .. length
+        length = 1 << max(len(answer) - 1, 63).bit_length()
+        key = (type(aggregator), parameter, length)
+        points = _POINTS.get(key)
+        if points is None:
+            if len(_POINTS) >= 64:
+                _POINTS.clear()
+            points = tuple(aggregator._points(np.arange(1, length + 1, dtype=np.float64)).tolist())
+            _POINTS[key] = points
         if weights is not None:
             w = shares[number]
             points = tuple([w * p for p in points[: len(answer)]])

@@ -51,32 +51,27 @@ def build_list_features(preferences: Preferences, trust: F8) -> F8:
     rank = lists.rank.astype(np.float64)
     steep, flat = 1.0 / (STEEP + rank), 1.0 / (FLAT + rank)
     length = lists.lengths.astype(np.float64)
+    # Kendall's tau between every list and the consensus of the others, over the items that they list too
+    slots, which = len(index.items), lists.list_of_row
+    row_weight = weight[which]
+    others = np.bincount(lists.item, flat * row_weight, slots)[lists.item] - flat * row_weight
+    counted = np.bincount(lists.item, row_weight > 0, slots)[lists.item] - (row_weight > 0)
+    shared = np.flatnonzero(counted > 0)
+    starts = segments.offsets(np.bincount(which[shared], minlength=len(lists)))
+    # equal sums of equal terms may differ in their last bits
+    taus = compute_taus(starts, -lists.rank[shared].astype(np.float64), np.round(others[shared], 12))
     columns = [
         *(compare((place <= depth).astype(np.float64), equal) for depth in DEPTHS),
         compare(flat, equal),
         compare(steep, weight),
         compare(flat, weight),
-        _correlate_with_consensus(preferences, flat, weight),
+        np.asarray(np.nan_to_num(taus), np.float64),
         np.log1p(length),
         length / np.maximum(index.sizes[lists.query_of_list], 1),
         np.log(np.maximum(lists.last_rank, 1) / np.maximum(length, 1.0)),
         *_compute_score_features(lists),
     ]
     return np.stack(columns, axis=1)
-
-
-def _correlate_with_consensus(preferences: Preferences, points: F8, weight: F8) -> F8:
-    """Kendall's tau between every list and the consensus of the others, over the items that they list too."""
-    lists, slots = preferences.lists, len(preferences.index.items)
-    which = lists.list_of_row
-    row_weight = weight[which]
-    others = np.bincount(lists.item, points * row_weight, slots)[lists.item] - points * row_weight
-    counted = np.bincount(lists.item, row_weight > 0, slots)[lists.item] - (row_weight > 0)
-    shared = np.flatnonzero(counted > 0)
-    starts = segments.offsets(np.bincount(which[shared], minlength=len(lists)))
-    # equal sums of equal terms may differ in their last bits
-    taus = compute_taus(starts, -lists.rank[shared].astype(np.float64), np.round(others[shared], 12))
-    return np.asarray(np.nan_to_num(taus), np.float64)
 
 
 def _compute_score_features(lists: Lists) -> tuple[F8, F8, F8]:

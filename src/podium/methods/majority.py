@@ -273,9 +273,17 @@ class MajorityVote(Aggregator):
         total = lists.sum_affine(value, none, weight, slots)
         votes_cast = lists.sum_affine(None, weight, none, slots)
         if below:
-            total, votes_cast = self._add_unlisted(
-                preferences, np.where(rated, 0.0, weight), total, votes_cast
+            # each list gets its unlisted items, tied at the last place
+            weight = np.where(rated, 0.0, weight)
+            sizes = preferences.index.sizes
+            size = sizes[lists.query_of_list]
+            share = weight * np.maximum(size - lists.lengths - 1, 0) / 2 / np.maximum(size - 1, 1)
+            held = lists.sum_affine(None, share, share, slots)
+            everywhere = (
+                np.bincount(lists.query_of_list, weights=w, minlength=len(sizes)) for w in (share, weight)
             )
+            shares, cast = (np.repeat(e, sizes) for e in everywhere)
+            total, votes_cast = total + shares - held, np.where(cast > 0, cast, votes_cast)
         for side, won in ((pairs.winner, 1.0), (pairs.loser, 0.0)):
             share = np.where(pairs.tie, 0.5, won) * votes.vote_weight
             total = total + np.bincount(side, weights=share, minlength=slots)
@@ -291,16 +299,3 @@ class MajorityVote(Aggregator):
         unrated = lists.query_of_list[lists.list_of_row[np.isnan(lists.score)]]
         counts = np.bincount(unrated, minlength=len(preferences))
         return np.asarray((counts == 0) & (np.diff(pairs.query_starts) == 0))
-
-    @staticmethod
-    def _add_unlisted(preferences: Preferences, weight: F8, total: F8, votes_cast: F8) -> tuple[F8, F8]:
-        """Add to each list its unlisted items, tied at the last place."""
-        lists, sizes = preferences.lists, preferences.index.sizes
-        size = sizes[lists.query_of_list]
-        share = weight * np.maximum(size - lists.lengths - 1, 0) / 2 / np.maximum(size - 1, 1)
-        held = lists.sum_affine(None, share, share, len(total))
-        everywhere = (
-            np.bincount(lists.query_of_list, weights=w, minlength=len(sizes)) for w in (share, weight)
-        )
-        shares, weights = (np.repeat(e, sizes) for e in everywhere)
-        return total + shares - held, np.where(weights > 0, weights, votes_cast)

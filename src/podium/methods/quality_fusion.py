@@ -18,7 +18,6 @@ from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.expert_agreement import (
     ExpertCorrelations,
-    OrderEvidence,
     QueryLists,
     compute_expert_correlations,
     compute_order_shares,
@@ -155,7 +154,11 @@ class QualityWeightedFusion(Aggregator):
 
     def _estimate(self, preferences: Preferences, given: F8) -> _Estimate:
         """Quality and weights of the experts; `given` are the weights that the user set."""
-        compared = _select_experts(preferences, given)
+        counts = np.bincount(preferences.lists.expert, minlength=len(given))
+        # experts with a weight and lists, the ones with the most lists if too many
+        compared = np.flatnonzero((counts > 0) & (given > 0))
+        if len(compared) > MOST_EXPERTS:
+            compared = np.sort(compared[np.argsort(-counts[compared], kind="stable")[:MOST_EXPERTS]])
         sample = _sample_queries(preferences, compared)
         lists = list(_iterate_lists(preferences, sample, compared))
         order, rule = np.ones(len(compared)), self.points
@@ -164,7 +167,14 @@ class QualityWeightedFusion(Aggregator):
         evidence = measure_order_evidence(lists, trust)
         order = compute_order_shares(evidence.agreement, evidence.error)
         if rule == "auto":
-            rule = "rbc" if _is_top_heavy(evidence, trust) else "rrf"
+            # whether ranks say more than listing, by the experts whose order can be trusted; in full lists, where
+            # every item is listed, ranks say all there is
+            weight = np.maximum(evidence.agreement, 0.0)
+            weight = weight if (weight > 0).any() else trust
+            count = weight @ evidence.items
+            top, tail, unlisted = weight @ evidence.support / np.maximum(count, 1e-300)
+            is_top_heavy = count[2] <= 0 or top - tail > TOP_HEAVY * max(tail - unlisted, 0.0)
+            rule = "rbc" if is_top_heavy else "rrf"
         correlations = compute_expert_correlations(lists, self._get_points(rule), order)
         trust, quality, group = _estimate_trust(correlations)
         weights = given * trust.mean() if len(trust) else given
@@ -210,29 +220,6 @@ def _estimate_trust(correlations: ExpertCorrelations) -> tuple[F8, F8, I8]:
     quality = estimate_expert_quality(correlations.mean, group, correlations.items, correlations.length)
     trust = np.maximum(quality, 0.0) / np.sqrt(np.bincount(group)[group])
     return trust if (trust > 0).any() else np.ones(len(trust)), quality, group
-
-
-def _is_top_heavy(evidence: OrderEvidence, trust: F8) -> bool:
-    """Whether ranks say more than listing, by the experts whose order can be trusted.
-
-    In full lists, where every item is listed, ranks say all there is.
-    """
-    weight = np.maximum(evidence.agreement, 0.0)
-    weight = weight if (weight > 0).any() else trust
-    count = weight @ evidence.items
-    if count[2] <= 0:
-        return True
-    top, tail, unlisted = weight @ evidence.support / np.maximum(count, 1e-300)
-    return bool(top - tail > TOP_HEAVY * max(tail - unlisted, 0.0))
-
-
-def _select_experts(preferences: Preferences, given: F8) -> I8:
-    """Codes of the experts to compare: those with a weight and lists, the ones with the most lists if too many."""
-    counts = np.bincount(preferences.lists.expert, minlength=len(given))
-    active = np.flatnonzero((counts > 0) & (given > 0))
-    if len(active) <= MOST_EXPERTS:
-        return active
-    return np.sort(active[np.argsort(-counts[active], kind="stable")[:MOST_EXPERTS]])
 
 
 def _sample_queries(preferences: Preferences, compared: I8) -> I8:

@@ -55,10 +55,24 @@ class VoteParts:
 
     def list_sections(self) -> tuple[Section, ...]:
         """The sections with content."""
+        slices: list[Block] = []
+        for board in self.slices:
+            assert board.slices is not None
+            title = f"Ranks by {board.slices.column}; * differs from the other votes beyond chance"
+            slices.append(_make_table(board.slices.grid(), title))
+            slices.append(tuple(_make_sentence(line) for line in board.slices.dependence))
+        judges: list[Block] = []
+        if self.panel is not None:
+            judges.append(tuple(_make_sentence(line) for line in self.panel.lines))
+            if self.panel.gold_questions:
+                caption = "Agreement of judges and rules with the gold."
+                judges.append(Figure("judges", self.panel.chart(), caption))
+            judges.append(_make_table(self.panel.grid(), "Judges", 40))
+            judges += [ReportTable(grid, ROWS) for grid in self.panel.tables()]
         every = (
             Section("tampering", "How few votes could change it?", self._build_tampering()),
-            Section("slices", "Slices of the votes", self._build_slices()),
-            Section("judges", "Panel of judges", self._build_panel()),
+            Section("slices", "Slices of the votes", slices),
+            Section("judges", "Panel of judges", judges),
         )
         return tuple(section for section in every if section.blocks)
 
@@ -88,26 +102,6 @@ class VoteParts:
             title = "Robust board: voters count as far as their votes are probable"
             blocks.append(_make_table(parts.robust.grid(digits=0), title))
         return blocks
-
-    def _build_slices(self) -> list[Block]:
-        blocks: list[Block] = []
-        for board in self.slices:
-            assert board.slices is not None
-            title = f"Ranks by {board.slices.column}; * differs from the other votes beyond chance"
-            blocks.append(_make_table(board.slices.grid(), title))
-            blocks.append(tuple(_make_sentence(line) for line in board.slices.dependence))
-        return blocks
-
-    def _build_panel(self) -> list[Block]:
-        if self.panel is None:
-            return []
-        caption = "Agreement of judges and rules with the gold."
-        figures: list[Block] = (
-            [Figure("judges", self.panel.chart(), caption)] if self.panel.gold_questions else []
-        )
-        tables = [ReportTable(grid, ROWS) for grid in self.panel.tables()]
-        sentences = tuple(_make_sentence(line) for line in self.panel.lines)
-        return [sentences, *figures, _make_table(self.panel.grid(), "Judges", 40), *tables]
 
 
 def _make_table(grid: Any, title: str, most: int = ROWS) -> ReportTable:

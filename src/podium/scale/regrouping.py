@@ -151,23 +151,18 @@ def _distribute_rows(
                         source=shard.path,
                         remedy="give files with the same columns of the same types",
                     ) from None
-                for k, part in _split_by_query(table, count):
-                    writers[k].write_table(part)
+                # the file of a query is a hash of it
+                starts = find_run_starts(table.column("query"))
+                ids = take_run_values(table.column("query"), starts).to_pylist()
+                bucket = np.array([zlib.crc32(str(i).encode()) % count for i in ids], np.int64)
+                of_row = np.repeat(bucket, np.diff(starts))
+                order = np.argsort(of_row, kind="stable")
+                cuts = np.searchsorted(of_row[order], np.arange(count + 1))
+                for k in np.unique(bucket).tolist():
+                    writers[k].write_table(table.take(to_arrow(order[cuts[k] : cuts[k + 1]])))
     if schema is None:
         raise InputError("none of the files has rows", remedy="give files with rows")
     return declared
-
-
-def _split_by_query(table: Any, count: int) -> Iterator[tuple[int, Any]]:
-    """The rows of each of `count` files, by a hash of their query."""
-    starts = find_run_starts(table.column("query"))
-    ids = take_run_values(table.column("query"), starts).to_pylist()
-    bucket = np.array([zlib.crc32(str(i).encode()) % count for i in ids], np.int64)
-    of_row = np.repeat(bucket, np.diff(starts))
-    order = np.argsort(of_row, kind="stable")
-    cuts = np.searchsorted(of_row[order], np.arange(count + 1))
-    for k in np.unique(bucket).tolist():
-        yield k, table.take(to_arrow(order[cuts[k] : cuts[k + 1]]))
 
 
 def _write_sorted(raw: Path, target: Path, unlisted: str | None) -> None:

@@ -83,12 +83,32 @@ class Source:
     def view(self) -> U1:
         """The text as valid UTF-8 bytes with line ends; a blank file is an error."""
         view = self.text
-        low, high = _find_extremes(view)
+        # the smallest and the largest byte; threads, because every byte of the file is read
+        blocks = [view[begin : begin + _BLOCK] for begin in range(0, len(view), _BLOCK)]
+        if len(blocks) == 1:
+            low, high = int(view.min()), int(view.max())
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(dispatch.count_threads()) as pool:
+                extremes = list(pool.map(lambda b: (int(b.min()), int(b.max())), blocks))
+            low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
         if low == 0:
             line = self._line_number(view, int(np.flatnonzero(view == 0)[0]))
             raise self.error("a NUL byte: this is a binary file", line, "give a text file")
         if high >= 128:
-            self._check_utf8(view)
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            for begin in range(0, len(view), _BLOCK):
+                block = view[begin : begin + _BLOCK]
+                carried = len(decoder.getstate()[0])
+                try:
+                    decoder.decode(block.tobytes(), final=begin + _BLOCK >= len(view))
+                except UnicodeDecodeError as error:
+                    at = begin - carried + error.start
+                    remedy = ("give its encoding, for example ", Option("encoding", "latin-1"))
+                    raise self.error(
+                        f"the byte 0x{view[at]:02x} is not UTF-8", self._line_number(view, at), remedy
+                    ) from None
         # classic Mac OS line endings
         if not (view[:_BLOCK] == _NEWLINE).any() and not (view == _NEWLINE).any():
             view = np.frombuffer(view.tobytes().replace(b"\r", b"\n"), np.uint8)
@@ -104,20 +124,6 @@ class Source:
         """Estimated number of lines, from the length of the first ones."""
         head = self.view[:65536]
         return len(self.view) * max(int((head == _NEWLINE).sum()), 1) // len(head)
-
-    def _check_utf8(self, view: U1) -> None:
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        for begin in range(0, len(view), _BLOCK):
-            block = view[begin : begin + _BLOCK]
-            carried = len(decoder.getstate()[0])
-            try:
-                decoder.decode(block.tobytes(), final=begin + _BLOCK >= len(view))
-            except UnicodeDecodeError as error:
-                at = begin - carried + error.start
-                remedy = ("give its encoding, for example ", Option("encoding", "latin-1"))
-                raise self.error(
-                    f"the byte 0x{view[at]:02x} is not UTF-8", self._line_number(view, at), remedy
-                ) from None
 
     def _line_number(self, view: U1, at: int) -> int:
         return view[:at].tobytes().count(b"\n") + 1
@@ -165,18 +171,6 @@ class Source:
     def error(self, problem: str, line: int | None = None, remedy: MessageText | None = None) -> InputError:
         """An error located in this file."""
         return InputError(problem, source=self.name, line=line, remedy=remedy)
-
-
-def _find_extremes(view: U1) -> tuple[int, int]:
-    """The smallest and the largest byte; uses threads, because it reads every byte of the file."""
-    blocks = [view[begin : begin + _BLOCK] for begin in range(0, len(view), _BLOCK)]
-    if len(blocks) == 1:
-        return int(view.min()), int(view.max())
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(dispatch.count_threads()) as pool:
-        extremes = list(pool.map(lambda b: (int(b.min()), int(b.max())), blocks))
-    return min(low for low, _ in extremes), max(high for _, high in extremes)
 
 
 def open_source(path: str | os.PathLike[str], encoding: str = "utf-8") -> Source:

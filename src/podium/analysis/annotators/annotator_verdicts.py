@@ -103,7 +103,14 @@ def judge_annotators(crowd: CrowdJudgements, counts: AgreementCounts, level: flo
     # the reliable annotators' lead and not a fixed quality.
     same, other = counts.same_worth[reliable].sum(), counts.other_worth[reliable].sum()
     line = float(min(LEAD * (same / (same + other) - 0.5), HONEST - 0.5)) if same + other > 0 else 0.0
-    equal = _find_constant_outliers(crowd, level)
+    # annotators whose answers are all equal although others answer differently on the same items; their agreement
+    # must be significantly below the usual one
+    answers, constant = crowd.count_shared_answers(), crowd.find_constant_annotators()
+    agreed = np.nan_to_num(answers.share) * answers.questions
+    most = compute_posterior(agreed, answers.questions - agreed, level)[2]
+    total = answers.questions[~constant].sum()
+    usual = float(agreed[~constant].sum() / total) if total else 0.0
+    equal = constant & (most < usual)
     verdicts: list[str] = []
     missing: list[str | None] = []
     pairs = counts.same + counts.other
@@ -125,19 +132,6 @@ def judge_annotators(crowd: CrowdJudgements, counts: AgreementCounts, level: flo
         verdicts.append(what)
         missing.append(why)
     return AnnotatorVerdicts(quality, low, high, verdicts, missing, reversal)
-
-
-def _find_constant_outliers(crowd: CrowdJudgements, level: float) -> B1:
-    """Annotators whose answers are all equal although others answer differently on the same items.
-
-    Their agreement with the others must be significantly below the usual agreement.
-    """
-    shared, equal = crowd.count_shared_answers(), crowd.find_constant_annotators()
-    agreed = np.nan_to_num(shared.share) * shared.questions
-    high = compute_posterior(agreed, shared.questions - agreed, level)[2]
-    total = shared.questions[~equal].sum()
-    usual = float(agreed[~equal].sum() / total) if total else 0.0
-    return np.asarray(equal & (high < usual), np.bool_)
 
 
 def measure_reversal(crowd: CrowdJudgements, suspects: B1) -> Reversal:

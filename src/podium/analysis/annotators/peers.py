@@ -59,16 +59,10 @@ class Speed(NamedTuple):
 
 
 def compare_peers(crowd: CrowdJudgements) -> Agreement | None:
-    """The agreement of the annotators with each other; None if they share too little."""
-    tally = Tally.from_preferences(_to_votes(crowd))
-    return compute_agreement(tally, estimate_scores(tally.to_contests(), tolerance=1e-6))
+    """The agreement of the annotators with each other; None if they share too little.
 
-
-def _to_votes(crowd: CrowdJudgements) -> Preferences:
-    """The same judgements with items distinct per query; a place in a list becomes a vote against the middle.
-
-    Pairs of one list are correlated: counting them would make annotators who share five items look like
-    copies. Votes against the middle are not.
+    Items are distinct per query, and a place in a list becomes a vote against the middle: pairs of one list are
+    correlated, and counting them would make annotators who share five items look like copies.
     """
     p = crowd.preferences
     old, rows = p.index, p.lists.rows
@@ -93,7 +87,8 @@ def _to_votes(crowd: CrowdJudgements) -> Preferences:
     who, won, lost = (c[order].astype(np.int32) for c in (expert, winner, loser))
     query_starts = np.searchsorted(query[order], np.arange(len(old) + 1))
     votes = Comparisons(query_starts, who, won, lost, tie[order], weight[order], side[order])
-    return Preferences(index, p.experts, Lists.empty(len(old)), votes)
+    tally = Tally.from_preferences(Preferences(index, p.experts, Lists.empty(len(old)), votes))
+    return compute_agreement(tally, estimate_scores(tally.to_contests(), tolerance=1e-6))
 
 
 def count_effective_judges(crowd: CrowdJudgements, agreement: Agreement | None) -> float:

@@ -281,7 +281,20 @@ def _assemble_diagnosis(
     known = [row[~np.isnan(row)] for row in correlation]
     apart = np.array([float(np.median(row)) if len(row) else math.nan for row in known])
     apart[c.matrix.evidence.sum(axis=1) < EVIDENCE] = math.nan
-    flags = _collect_flags(experts, c, copies, apart, 1 - level)
+    copied = {(type(e), e) for p in copies for e in (p.first, p.second)}
+    silent = np.diag(c.matrix.shared) == 0
+    sure = np.nan_to_num(c.left.p, nan=1.0) < 1 - level
+    marks = {
+        "no answers": silent,
+        "unmatched ids": c.unmatched,
+        "unjudged": c.unjudged,
+        "all tied": c.tied,
+        "reversed": np.nan_to_num(apart, nan=0.0) < REVERSED,
+        "copy": np.array([(type(e), e) in copied for e in experts], np.bool_),
+        "hurts": sure & (c.left.effect < 0),
+        "helps": sure & (c.left.effect > 0),
+    }
+    flags = [[word for word, mark in marks.items() if mark[code]] for code in range(len(experts))]
     typical = _mean_with_others(c.matrix.agreement)
     nothing = np.full(len(experts), math.nan)
     overlap = nothing if c.matrix.overlap is None else _mean_with_others(c.matrix.overlap)
@@ -351,22 +364,3 @@ def _find_copies(experts: Ids, c: _ExpertColumns) -> tuple[CopyPair, ...]:
         for a, b in pairs
     ]
     return tuple(sorted(copies, key=lambda p: -p.agreement))
-
-
-def _collect_flags(
-    experts: Ids, c: _ExpertColumns, copies: Sequence[CopyPair], apart: F8, alpha: float
-) -> list[list[str]]:
-    copied = {(type(e), e) for p in copies for e in (p.first, p.second)}
-    silent = np.diag(c.matrix.shared) == 0
-    sure = np.nan_to_num(c.left.p, nan=1.0) < alpha
-    marks = {
-        "no answers": silent,
-        "unmatched ids": c.unmatched,
-        "unjudged": c.unjudged,
-        "all tied": c.tied,
-        "reversed": np.nan_to_num(apart, nan=0.0) < REVERSED,
-        "copy": np.array([(type(e), e) in copied for e in experts], np.bool_),
-        "hurts": sure & (c.left.effect < 0),
-        "helps": sure & (c.left.effect > 0),
-    }
-    return [[word for word, mark in marks.items() if mark[code]] for code in range(len(experts))]

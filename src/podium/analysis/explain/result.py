@@ -256,7 +256,15 @@ def _build_contributions(
         rows = np.flatnonzero(lists.item == slot)
         who = lists.expert[lists.list_of_row[rows]].tolist()
         ranks.append({one.experts[e]: r for e, r in zip(who, lists.rank[rows].tolist(), strict=True)})
-    votes = _count_votes(one, slots)
+    # votes of each expert for and against the first slot; with two slots, only votes between them
+    table = one.comparisons
+    other = np.isin(table.loser, slots[1:]) if len(slots) > 1 else np.ones(len(table), np.bool_)
+    counter = np.isin(table.winner, slots[1:]) if len(slots) > 1 else np.ones(len(table), np.bool_)
+    won = np.where((table.winner == slots[0]) & other & ~table.tie, table.weight, 0.0)
+    lost = np.where((table.loser == slots[0]) & counter & ~table.tie, table.weight, 0.0)
+    count = len(one.experts)
+    up, down = (np.bincount(table.expert, weights=w, minlength=count).tolist() for w in (won, lost))
+    votes = {one.experts[c]: (up[c], down[c]) for c in range(count) if up[c] or down[c]}
     weights: dict[Id, float] = {}  # none where all are 1
     given, experts = consensus.expert_weights, consensus.experts
     if given is not None and experts is not None and not np.all(given == 1.0):
@@ -275,18 +283,6 @@ def _build_contributions(
                 prefers = (first is not None) - (second is not None)
         contributions.append(ExpertContribution(expert, value, own, cast, prefers, weights.get(expert)))
     return tuple(contributions)
-
-
-def _count_votes(preferences: Preferences, slots: list[int]) -> dict[Id, tuple[float, float]]:
-    """Votes of each expert for and against the first slot; with two slots, only votes between them."""
-    table = preferences.comparisons
-    other = np.isin(table.loser, slots[1:]) if len(slots) > 1 else np.ones(len(table), np.bool_)
-    counter = np.isin(table.winner, slots[1:]) if len(slots) > 1 else np.ones(len(table), np.bool_)
-    won = np.where((table.winner == slots[0]) & other & ~table.tie, table.weight, 0.0)
-    lost = np.where((table.loser == slots[0]) & counter & ~table.tie, table.weight, 0.0)
-    count = len(preferences.experts)
-    up, down = (np.bincount(table.expert, weights=w, minlength=count).tolist() for w in (won, lost))
-    return {preferences.experts[c]: (up[c], down[c]) for c in range(count) if up[c] or down[c]}
 
 
 # -- sentences -----------------------------------------------------------------------------------------------

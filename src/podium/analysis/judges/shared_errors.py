@@ -92,31 +92,24 @@ def estimate_effective_number(
     totals = [s @ weights for s in sums]
     if (totals[4][:, 0] >= ENOUGH).mean() < KNOWN_PAIRS:
         return None
-    mean = _average_correlations(totals, (left, right), gold is not None)
-    numbers = judges / (1 + (judges - 1) * np.maximum(mean, 0.0))
-    tail = (1 - level) / 2
-    low, high = np.quantile(numbers[1:], (tail, 1 - tail))
-    return EffectiveNumber(float(numbers[0]), float(low), float(high), judges, questions, gold is not None)
-
-
-def _average_correlations(totals: list[F8], pairs: tuple[I8, I8], from_gold: bool) -> F8:
-    """Mean error correlation of the pairs of judges, per resample (the first is the sample itself).
-
-    Only pairs with enough common questions count; a judge without errors is uncorrelated with all others.
-    """
+    # the mean error correlation of the pairs with enough common questions, per resample (the first is the sample
+    # itself); a judge without errors is uncorrelated with all others
     total, squares, count, products, common = totals
-    left, right = pairs
     with np.errstate(divide="ignore", invalid="ignore"):
         mean, square = np.nan_to_num(total / count), np.nan_to_num(squares / count)
         product = np.nan_to_num(products / common)
-    if not from_gold:
-        mean = _fit_factor(product, common, pairs, len(mean))
+    if gold is None:
+        mean = _fit_factor(product, common, (left, right), judges)
     spread = np.maximum(square - mean**2, 0.0)
     size = np.sqrt(spread[left] * spread[right])
     rest = product - mean[left] * mean[right]
     correlation = np.divide(rest, size, out=np.zeros_like(size), where=size > 1e-9)
     counted = common[:, 0] >= ENOUGH
-    return np.asarray(np.clip(correlation[counted], -1, 1).mean(axis=0), np.float64)
+    average = np.clip(correlation[counted], -1, 1).mean(axis=0)
+    numbers = judges / (1 + (judges - 1) * np.maximum(average, 0.0))
+    tail = (1 - level) / 2
+    low, high = np.quantile(numbers[1:], (tail, 1 - tail))
+    return EffectiveNumber(float(numbers[0]), float(low), float(high), judges, questions, gold is not None)
 
 
 def _fit_factor(product: F8, common: F8, pairs: tuple[I8, I8], judges: int) -> F8:

@@ -60,7 +60,13 @@ def shrink_slices(slices: Sequence[SliceVotes], start: F8, l2: float) -> SliceFi
     """Fit all slices together, from the scores of the whole board; None if they do not differ."""
     scores = [start for _ in slices]
     for _ in range(ROUNDS):
-        parts = [_approximate(part, own) for part, own in zip(slices, scores, strict=True)]
+        parts = []
+        for part, own in zip(slices, scores, strict=True):
+            votes = part.votes
+            chance = logistic(part.offset + own[votes.first] - own[votes.second])
+            hessian = compute_products(votes, votes.weight * chance * (1 - chance))
+            gradient = add_up_gradients(votes, votes.weight * (votes.outcome - chance))
+            parts.append(QuadraticLikelihood(hessian, hessian @ own + gradient))
         spread = _estimate_spread(parts, l2)
         if spread == 0:
             return None
@@ -81,14 +87,6 @@ def shrink_slices(slices: Sequence[SliceVotes], start: F8, l2: float) -> SliceFi
         for posterior, pull in zip(posteriors, pulls, strict=True)
     ]
     return SliceFit(scores, covariances, spread)
-
-
-def _approximate(part: SliceVotes, scores: F8) -> QuadraticLikelihood:
-    votes = part.votes
-    chance = logistic(part.offset + scores[votes.first] - scores[votes.second])
-    hessian = compute_products(votes, votes.weight * chance * (1 - chance))
-    gradient = add_up_gradients(votes, votes.weight * (votes.outcome - chance))
-    return QuadraticLikelihood(hessian, hessian @ scores + gradient)
 
 
 def _find_center(parts: Sequence[QuadraticLikelihood], spread: float, l2: float) -> CommonScores:

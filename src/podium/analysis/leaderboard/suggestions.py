@@ -132,7 +132,8 @@ def suggest_comparisons(
     >>> sorted(item for row in asked for item in (row.first, row.second))
     ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'c', 'd', 'd', 'd']
     """
-    tally = _count_votes(votes)
+    given = votes.to_preferences() if isinstance(votes, VoteTable) else votes
+    tally = Tally.from_preferences(given) if isinstance(given, Preferences) else given
     names = merge_items([] if tally is None else tally.items.tolist(), items)
     if len(names) < 2:
         raise InputError(
@@ -187,12 +188,6 @@ def _explain_shortage(planned: int, count: int | None, budget: float | None, *, 
     if not is_spent and (count is None or planned < count):
         return f"{comparisons}: the judges who can be paid have compared all other pairs"
     return ""
-
-
-def _count_votes(votes: Preferences | Tally | VoteTable | None) -> Tally | None:
-    if isinstance(votes, VoteTable):
-        votes = votes.to_preferences()
-    return Tally.from_preferences(votes) if isinstance(votes, Preferences) else votes
 
 
 def _count_affordable(count: int | None, budget: float | None, cheapest: float) -> int:

@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -169,7 +168,9 @@ def choose_by_labels(
         left_out[configs[row].method] = "not reached within the time budget; allow more time"
     left_out |= {configs[row].method: why for row, why in table.failed.items()}
     # with few labels the choice without labels is taken, whatever its mean
-    choose = choose_simplest(levels[rows]) if not few else _choose_last
+    choose = choose_simplest(levels[rows])
+    if few:
+        choose = lambda values, counts: np.full(len(counts), len(values) - 1, np.int64)  # noqa: E731
     estimate = (
         estimate_nested(table, [rows] * problem.fold_count, repr(base), rounds, seed, choose)
         if len(problem) > 1
@@ -177,11 +178,17 @@ def choose_by_labels(
     )
     result = build_result(table, rows, estimate, repr(base), left_out, "auto", seed, level, budget, choose)
     progress(1, 1, "done")
-    return _describe_choice(table, rows, levels, note_tuning(problem, result), len(problem) if few else 0)
-
-
-def _choose_last(values: Any, counts: Any) -> I8:
-    return np.full(len(counts), len(values) - 1, np.int64)
+    tuning = note_tuning(problem, result)
+    own, experts = own_values(table)[rows], table.problem.data.preferences.experts.tolist()
+    texts = [table.configs[row].describe(experts) for row in rows.tolist()]
+    at, best = texts.index(tuning.config), int(np.argmax(np.round(own.mean(axis=1), 12)))
+    chosen_level = int(levels[rows[at]])
+    d = own[best] - own[at]
+    if few or d.mean() <= 1e-12:
+        return LabeledChoice(tuning, chosen_level, few=len(problem) if few else 0)
+    # the candidate with the largest mean is another one
+    error = float(d.std(ddof=1) / math.sqrt(len(d))) if len(d) > 1 else 0.0
+    return LabeledChoice(tuning, chosen_level, texts[best], float(d.mean()), error)
 
 
 def plan_candidates(
@@ -240,16 +247,3 @@ def plan_candidates(
 
 def _get_level(name: str) -> int:
     return LEARNED_LEVELS.get(name, 2) if registry.aggregators.get(name).tags.supervised else 0
-
-
-def _describe_choice(table: ScoreTable, rows: I8, levels: I8, tuning: Tuning, few: int) -> LabeledChoice:
-    """The choice with the candidate that has the largest mean, if that is another one."""
-    own, experts = own_values(table)[rows], table.problem.data.preferences.experts.tolist()
-    texts = [table.configs[row].describe(experts) for row in rows.tolist()]
-    at, best = texts.index(tuning.config), int(np.argmax(np.round(own.mean(axis=1), 12)))
-    level = int(levels[rows[at]])
-    d = own[best] - own[at]
-    if few or d.mean() <= 1e-12:
-        return LabeledChoice(tuning, level, few=few)
-    error = float(d.std(ddof=1) / math.sqrt(len(d))) if len(d) > 1 else 0.0
-    return LabeledChoice(tuning, level, texts[best], float(d.mean()), error)

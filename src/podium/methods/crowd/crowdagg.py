@@ -242,13 +242,21 @@ class CrowdAgg(Aggregator):
             mean = sum_by_group(answers.expert, pairs * state.eta, count) / np.where(total > 0, total, 1.0)
             prior = self._posterior_mean(*self._count_labeled_pairs(preferences))
             quality = np.where(total > 0, mean, prior)
+        # the expected measure of the ranking, minus that of items without evidence; the gain of an item follows from
+        # its place as published: 2^((n - place) / n) - 1, or (n - place) / n
+        scores = state.sums.scores
+        starts, sizes = preferences.index.starts, preferences.index.sizes
+        query = preferences.index.query_of_slot
+        order = np.lexsort((-scores, query))
+        relevance = 1.0 - (np.arange(len(scores)) - starts[:-1][query] + 1.0) / sizes[query]
+        gain = 2.0**relevance - 1.0 if self.measure == "ndcg" and self.discount is None else relevance
         return Outcome(
-            state.sums.scores,
+            scores,
             tolerance=TOLERANCE,
             magnitude=state.sums.magnitude,
             converged=state.converged,
             iterations=state.iterations,
-            objective=self._sum_objective(preferences, state.sums.scores),
+            objective=float(np.sum(gain * scores[order])),
             notes=state.notes,
             expert_weights=quality,
         )
@@ -282,7 +290,10 @@ class CrowdAgg(Aggregator):
             if done == self.max_iterations:
                 break
             if steps.cycle or steps.settled:
-                if not may_reverse or not self._is_reversed(answers, weights, agree, total):
+                more = sum_by_group(answers.expert, 2 * agree - total, len(weights))
+                # most annotators may disagree with the consensus: a few busy or consistent ones outweigh them
+                is_reversed = float(weights @ np.sign(np.round(more, 9))) < 0
+                if not may_reverse or not is_reversed:
                     break
                 may_reverse = False
                 reverse = self._estimate_quality(preferences, answers, total - agree, total)
@@ -335,18 +346,6 @@ class CrowdAgg(Aggregator):
         names = preferences.experts.take(answers.expert[groups])
         return RankDistributions(tuple(index.items[first : first + size]), tuple(names), laws)
 
-    def _sum_objective(self, preferences: Preferences, scores: F8) -> float:
-        """The expected measure of the ranking, summed over queries, minus that of items without evidence.
-
-        The gain of an item follows from its place as published: 2^((n - place) / n) - 1, or (n - place) / n.
-        """
-        starts, sizes = preferences.index.starts, preferences.index.sizes
-        query = preferences.index.query_of_slot
-        order = np.lexsort((-scores, query))
-        relevance = 1.0 - (np.arange(len(scores)) - starts[:-1][query] + 1.0) / sizes[query]
-        gain = 2.0**relevance - 1.0 if self.measure == "ndcg" and self.discount is None else relevance
-        return float(np.sum(gain * scores[order]))
-
     # -- quality ---------------------------------------------------------------------------------------------
 
     def _count_labeled_pairs(self, preferences: Preferences) -> tuple[F8, F8]:
@@ -383,11 +382,6 @@ class CrowdAgg(Aggregator):
             factor[:lists] = np.minimum(1.0, most / np.maximum(total[:lists], 1.0))
             agree, total = factor * agree, factor * total
         return agree, total
-
-    def _is_reversed(self, answers: AnnotatorContests, weights: F8, agree: F8, total: F8) -> bool:
-        """Whether most annotators disagree with the consensus: a few busy or consistent ones outweigh them."""
-        more = sum_by_group(answers.expert, 2 * agree - total, len(weights))
-        return float(weights @ np.sign(np.round(more, 9))) < 0
 
     def _estimate_quality(
         self, preferences: Preferences, answers: AnnotatorContests, agree: F8, total: F8

@@ -67,11 +67,6 @@ class DawidSkene(CrowdModel):
         if not self.quality:
             votes = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).votes
             return Outcome(compute_expected_wins(votes, votes.won / (votes.won + votes.lost)), tolerance=TIE)
-        return self._score_pairs(preferences, weights)
-
-    # -- pairs -----------------------------------------------------------------------------------------------
-
-    def _score_pairs(self, preferences: Preferences, weights: F8) -> Outcome:
         crowd = collect_crowd_votes(
             self.name, preferences, weights, pooled=self.pooled, sides=self.coins == "two"
         )

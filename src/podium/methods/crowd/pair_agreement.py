@@ -78,25 +78,17 @@ def count_agreeing_pairs(
     outside = ranking_measures.count_earlier(starts, value)
     counts = [outside[0] - inside[0], outside[1] - inside[1], levels[np.cumsum(new) - 1] - starts[of_row]]
     if preferences.unlisted == "below":
-        more = _count_unlisted_agreement(preferences, by_slot, kept, value)
-        counts = [f + m for f, m in zip(counts, more, strict=True)]
+        # unlisted items that the ranking puts below a row of a list, above it, and all of them
+        ranked = np.flatnonzero(by_slot >= 0)
+        all_of_query = _count_lower_and_higher(
+            preferences.index.query_of_slot[ranked], by_slot[ranked], lists.query_of_list[of_row], value
+        )
+        listed = _count_lower_and_higher(of_row, by_slot[lists.item[kept]], of_row, value)
+        above, below, others = (a - b for a, b in zip(all_of_query, listed, strict=True))
+        counts = [f + m for f, m in zip(counts, (below, above, others), strict=True)]
     for sums, by_row in zip((agree, against, total), counts, strict=True):
         sums[: len(lists)] += sum_by_group(of_row, by_row, len(lists))
     return agree, against, total
-
-
-def _count_unlisted_agreement(
-    preferences: Preferences, by_slot: I8, kept: I8, value: I8
-) -> tuple[I8, I8, I8]:
-    """By kept row of the lists: unlisted items that the ranking puts below it, above it, and all of them."""
-    lists, ranked = preferences.lists, np.flatnonzero(by_slot >= 0)
-    of_row = lists.list_of_row[kept]
-    all_of_query = _count_lower_and_higher(
-        preferences.index.query_of_slot[ranked], by_slot[ranked], lists.query_of_list[of_row], value
-    )
-    listed = _count_lower_and_higher(of_row, by_slot[lists.item[kept]], of_row, value)
-    above, below, others = (a - b for a, b in zip(all_of_query, listed, strict=True))
-    return below, above, others
 
 
 def _count_lower_and_higher(segment: I8, value: I8, where: I8, threshold: I8) -> tuple[I8, I8, I8]:

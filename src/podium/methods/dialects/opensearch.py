@@ -120,20 +120,17 @@ class OpenSearchNormalization(ScoreDialect):
         if self.normalizer == "l2":
             return normalize_by_length(lists.starts, score)
         if self.normalizer == "z_score":
-            return self._compute_z_scores(lists, score)
+            stats, lengths = compute_list_statistics(lists.starts, score), lists.lengths
+            n = np.maximum(lengths, 1)
+            # a list of equal scores has its score as mean, whatever the rounding of their sum
+            flat = np.repeat(stats.high == stats.low, lengths)
+            mean = np.where(flat, score, np.repeat(round_to_single(stats.mean), lengths))
+            deviation = np.repeat(stats.deviation * np.sqrt(n / np.maximum(n - 1, 1)), lengths)
+            scaled = (score - mean) / np.where(flat, 1.0, deviation)
+            scaled = np.where(scaled <= 0, FLOOR, scaled)
+            return np.where(score == mean, np.repeat(stats.high, lengths), scaled)
         clip = self.bounds == "clip"
         return normalize_by_bounds(lists.starts, score, self.lower, self.upper, clip=clip, floor=FLOOR)
-
-    def _compute_z_scores(self, lists: Lists, score: F8) -> F8:
-        stats, lengths = compute_list_statistics(lists.starts, score), lists.lengths
-        n = np.maximum(lengths, 1)
-        # a list of equal scores has its score as mean, whatever the rounding of their sum
-        flat = np.repeat(stats.high == stats.low, lengths)
-        mean = np.where(flat, score, np.repeat(round_to_single(stats.mean), lengths))
-        deviation = np.repeat(stats.deviation * np.sqrt(n / np.maximum(n - 1, 1)), lengths)
-        scaled = (score - mean) / np.where(flat, 1.0, deviation)
-        scaled = np.where(scaled <= 0, FLOOR, scaled)
-        return np.where(score == mean, np.repeat(stats.high, lengths), scaled)
 
     def _compute_terms(self, preferences: Preferences, weight: F8) -> F8:
         # the weights enter with the mean
@@ -179,9 +176,15 @@ class OpenSearch(FusionEngine):
             processor: Any = {"score-ranker-processor": {"combination": combination}}
         else:
             assert isinstance(method, OpenSearchNormalization)
+            lists, normalization = len(form.sources), {"technique": method.normalizer}
+            bounds: dict[str, Any] = {}
+            if method.lower is not None:
+                bounds["lower_bounds"] = [{"mode": method.bounds, "min_score": method.lower}] * lists
+            if method.upper is not None:
+                bounds["upper_bounds"] = [{"mode": method.bounds, "max_score": method.upper}] * lists
             processor = {
                 "normalization-processor": {
-                    "normalization": self._write_normalization(method, len(form.sources)),
+                    "normalization": normalization | ({"parameters": bounds} if bounds else {}),
                     "combination": {"technique": method.combination, "parameters": parameters},
                 }
             }
@@ -197,11 +200,3 @@ class OpenSearch(FusionEngine):
             )
         hybrid = {"query": {"hybrid": {"queries": queries, "pagination_depth": depth}}, "size": 10}
         return f"{pipeline}\n{format_request('GET', '/<index>/_search?search_pipeline=podium', hybrid)}"
-
-    def _write_normalization(self, method: OpenSearchNormalization, lists: int) -> dict[str, Any]:
-        bounds: dict[str, Any] = {}
-        if method.lower is not None:
-            bounds["lower_bounds"] = [{"mode": method.bounds, "min_score": method.lower}] * lists
-        if method.upper is not None:
-            bounds["upper_bounds"] = [{"mode": method.bounds, "max_score": method.upper}] * lists
-        return {"technique": method.normalizer} | ({"parameters": bounds} if bounds else {})

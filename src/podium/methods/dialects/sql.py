@@ -35,9 +35,13 @@ class SqlEngine(FusionEngine):
         return Rewriting(CombSum(), reason)
 
     def write_config(self, form: EngineForm, depth: int) -> str:
+        names = [s.name for s in form.sources]
+        if any("\0" in name for name in names):
+            raise ParameterError("the name of an expert holds a NUL character; choose another name")
+        quoted = ["'" + name.replace("'", "''") + "'" for name in names]
         weights = " UNION ALL ".join(
-            f"SELECT {_quote(s.name)} AS expert, {float(w)!r} AS weight"
-            for s, w in zip(form.sources, form.weights, strict=True)
+            f"SELECT {name} AS expert, {float(w)!r} AS weight"
+            for name, w in zip(quoted, form.weights, strict=True)
         )
         method = form.method
         if isinstance(method, ReciprocalRankFusion):
@@ -97,9 +101,3 @@ class ClickHouse(SqlEngine):
 
     name = "clickhouse"
     title = "ClickHouse"
-
-
-def _quote(text: str) -> str:
-    if "\0" in text:
-        raise ParameterError("the name of an expert holds a NUL character; choose another name")
-    return "'" + text.replace("'", "''") + "'"

@@ -63,7 +63,20 @@ class ReadableWeights(SupervisedAggregator):
         groups, blank = self.group_.tolist(), np.zeros((1, self.weights_.shape[1]))
         weights = np.concatenate([self.weights_, blank])  # the last row is for dropped experts
         own = [dict(zip(self._columns.names, weights[g].tolist(), strict=True)) for g in groups]
-        readings = _read_effects(self.spread_, self.along_, self.group_ < 0)
+        # the effect of each expert relative to the strongest one, and what it means in words
+        readings: list[tuple[float, WeightReading]] = []
+        shares = self.spread_ / max(float(self.spread_.max(initial=0.0)), 1e-300)
+        for share, sign, is_dropped in zip(
+            shares.tolist(), self.along_.tolist(), (self.group_ < 0).tolist(), strict=True
+        ):
+            reading: WeightReading = "important" if share >= IMPORTANT else "used"
+            if is_dropped:
+                reading = "dropped"
+            elif share < IGNORED:
+                reading = "ignored"
+            elif sign < 0:
+                reading = "used in reverse"
+            readings.append((share, reading))
         table = []
         for expert, w, (share, reading) in zip(self.experts_, own, readings, strict=True):
             a, p, n = (w.get(name, 0.0) for name in ("absence", "preferred", "beaten"))
@@ -106,22 +119,6 @@ def compute_effects(statements: ExpertStatements, terms: F8, experts: int) -> tu
     listed = np.flatnonzero(statements.listed)
     along = _sum_products_within(statements.standing[listed], terms[listed], pair[listed], who, experts)
     return _sum_products_within(terms, terms, pair, who, experts), along
-
-
-def _read_effects(spread: F8, along: F8, dropped: B1) -> list[tuple[float, WeightReading]]:
-    """The effect of each expert relative to the strongest one, and what it means in words."""
-    rows: list[tuple[float, WeightReading]] = []
-    shares = spread / max(float(spread.max(initial=0.0)), 1e-300)
-    for share, sign, is_dropped in zip(shares.tolist(), along.tolist(), dropped.tolist(), strict=True):
-        reading: WeightReading = "important" if share >= IMPORTANT else "used"
-        if is_dropped:
-            reading = "dropped"
-        elif share < IGNORED:
-            reading = "ignored"
-        elif sign < 0:
-            reading = "used in reverse"
-        rows.append((share, reading))
-    return rows
 
 
 def _sum_products_within(a: F8, b: F8, pair: I8, who: I8, count: int) -> F8:

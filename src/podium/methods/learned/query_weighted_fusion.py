@@ -106,8 +106,20 @@ class QueryWeightedFusion(PlanTrainedAggregator):
     def _learn(self, training: Training) -> None:
         held = training.validation
         parts = [self._select_lists(part) for part in (training, held) if part is not None]
-        unit, passes = self._learn_global_weights(training, parts)
-        self.passes_ = passes
+        # the global weights, whose mean is 1; their mean before is the unit of scores
+        tables = []
+        for given, lists in zip((training, held), parts, strict=False):
+            assert given is not None
+            expert = self._number_experts(given.preferences)[lists.which]
+            tables.append(lists.build_table(expert, len(given.examples), len(self.experts_)))
+        held_task = None if held is None else LearningTask(tables[1], held.examples)
+        task = LearningTask(tables[0], training.examples, held_task, training.progress)
+        prior = WeightPrior(np.ones(len(self.experts_)), nonnegative=True)
+        scorer = fit_scorer(ScorerSettings(), task, plan=self.plan, prior=prior)
+        unit = float(scorer.linear_weights.mean()) or 1.0
+        learned = (scorer.linear_weights / unit).tolist()
+        self.weights_: dict[Id, float] = dict(zip(self.experts_, learned, strict=True))
+        self.passes_ = passes = list(scorer.passes_ or ())
         self.features_ = [] if training.features is None else list(training.features.names)
         self._measure_features(training)
         width = self.scale_.shape[0]
@@ -134,23 +146,6 @@ class QueryWeightedFusion(PlanTrainedAggregator):
         points = compute_points(given, self.points, self.k) * unit
         codes = given.index.queries.codes_of(examples.labels.queries)
         return ExampleLists.from_lists(given.lists, examples, codes, points, len(given.index.items))
-
-    def _learn_global_weights(self, training: Training, parts: list[ExampleLists]) -> tuple[float, list[int]]:
-        """Learn `weights_`, whose mean is 1; returns their mean before, the unit of scores, and the pass kept."""
-        made = []
-        for part, lists in zip((training, training.validation), parts, strict=False):
-            assert part is not None
-            expert = self._number_experts(part.preferences)[lists.which]
-            made.append(lists.build_table(expert, len(part.examples), len(self.experts_)))
-        held = training.validation
-        check = None if held is None else LearningTask(made[1], held.examples)
-        task = LearningTask(made[0], training.examples, check, training.progress)
-        prior = WeightPrior(np.ones(len(self.experts_)), nonnegative=True)
-        scorer = fit_scorer(ScorerSettings(), task, plan=self.plan, prior=prior)
-        unit = float(scorer.linear_weights.mean()) or 1.0
-        learned = (scorer.linear_weights / unit).tolist()
-        self.weights_: dict[Id, float] = dict(zip(self.experts_, learned, strict=True))
-        return unit, list(scorer.passes_ or ())
 
     def _number_experts(self, preferences: Preferences) -> I8:
         """For every list the number of its expert in training, -1 for unknown experts."""

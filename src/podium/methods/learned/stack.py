@@ -112,17 +112,6 @@ class StackAggregator(PlanTrainedAggregator):
 
     # -- members ---------------------------------------------------------------------------------------------
 
-    def _make_members(self, forms: frozenset[Form]) -> list[Aggregator]:
-        """New members, without anything learned."""
-        specs: list[str] = split_methods(self.methods)
-        if self.methods == "auto":
-            specs = list(FOR_VOTES if Form.COMPARISON in forms else USUAL)
-        made = [make(spec) for spec in specs]
-        return [
-            dataclasses.replace(m, unseen=self.unseen) if m.tags.supervised else m  # type: ignore[call-arg]
-            for m in made
-        ]
-
     def _store_members(self, members: list[Aggregator]) -> None:
         """Learned values of the members become those of this model: a model file holds one flat set of them."""
         for name in [n for n in vars(self) if n.startswith("member_")]:
@@ -134,20 +123,17 @@ class StackAggregator(PlanTrainedAggregator):
             for name, value in learned.items():
                 setattr(self, f"member_{number}_{name}", value)
 
-    def _load_members(self) -> list[Aggregator]:
-        members = []
-        for number, spec in enumerate(self.members_):
-            member, start = make(spec), f"member_{number}_"
-            for name, value in vars(self).items():
-                if name.startswith(start):
-                    setattr(member, name.removeprefix(start), value)
-            members.append(member)
-        return members
-
     # -- learning --------------------------------------------------------------------------------------------
 
     def _learn(self, training: Training) -> None:
-        members = self._make_members(training.preferences.forms)
+        specs: list[str] = split_methods(self.methods)
+        if self.methods == "auto":
+            specs = list(FOR_VOTES if Form.COMPARISON in training.preferences.forms else USUAL)
+        made = [make(spec) for spec in specs]
+        members = [
+            dataclasses.replace(m, unseen=self.unseen) if m.tags.supervised else m  # type: ignore[call-arg]
+            for m in made
+        ]
         useful = training.examples.find_useful_queries()
         part = np.full(len(training.examples.labels), -1)
         dice = np.random.default_rng(self.seed)
@@ -210,7 +196,14 @@ class StackAggregator(PlanTrainedAggregator):
     # -- scoring ---------------------------------------------------------------------------------------------
 
     def _score(self, preferences: Preferences, features: Features | None) -> F8:
-        columns = _build_columns(self._load_members(), preferences, features)
+        members: list[Aggregator] = []
+        for number, spec in enumerate(self.members_):
+            member, start = make(spec), f"member_{number}_"
+            for name, value in vars(self).items():
+                if name.startswith(start):
+                    setattr(member, name.removeprefix(start), value)
+            members.append(member)
+        columns = _build_columns(members, preferences, features)
         return np.asarray(np.einsum("ij,j->i", columns, self.weights_))
 
 
