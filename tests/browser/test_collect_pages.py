@@ -167,7 +167,7 @@ def test_spammers_out_and_recompute_takes_few_clicks(open_page, address, arena, 
     assert "900 votes" in before
     click(page.locator("nav[aria-label=Views]").get_by_role("link", name="Annotators"))
     click(page.get_by_role("button", name="Exclude the checked and recompute"))
-    assert "judgments are left out" in page.locator("main").inner_text()
+    assert "judgements are left out" in page.locator("main").inner_text()
     shot(page, "annotators-excluded-1440")
     click(page.locator("nav[aria-label=Views]").get_by_role("link", name="Leaderboard"))
     assert click.count <= 4

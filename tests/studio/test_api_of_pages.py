@@ -149,6 +149,17 @@ def test_only_editors_see_links_and_gold_answers(tmp_path):
         ]
         pair = {"first": "a", "second": "b", "answer": "second"}
         assert client.post(f"{address}/gold", json=pair, headers=heads["editor"]).status_code == 201
+        client.patch(f"{address}/collection", json={"gold_every": 1}, headers=heads["editor"])
+        for _ in range(3):
+            asked = client.get(f"{address}/next-pair?judge=judge", headers=heads["judge"]).json()
+            voted = {"judge": "judge", "votes": [{"key": asked["key"], "answer": "tie"}]}
+            assert client.post(f"{address}/votes", json=voted, headers=heads["judge"]).json()["stored"] == 1
+        for role in heads:
+            votes = client.get(f"{address}/votes", headers=heads[role]).json()["votes"]
+            same = client.get(f"/p/{made}/votes.json", headers=heads[role]).json()["votes"]
+            for listed in (votes, same):
+                assert len(listed) == 3
+                assert any(vote["gold"] for vote in listed) == (role == "editor")
         for role, expected in (("viewer", 403), ("judge", 403), ("editor", 200)):
             assert client.get(f"{address}/invites", headers=heads[role]).status_code == expected
             assert client.get(f"{address}/gold", headers=heads[role]).status_code == expected

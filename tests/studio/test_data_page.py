@@ -140,6 +140,28 @@ def test_every_page_shows_the_same_answer(client):
     assert f'<p class="winner">{told["winner"]}</p>' in page(client, "/p/demo/overview").text
 
 
+def test_the_words_of_the_overview_have_the_figures_of_the_card(client):
+    document = client.get("/p/demo/overview.json").json()
+    card, words = document["answer"], document["verdict"][0]
+    assert words.startswith(
+        f"Use {card['winner']}: on held-out queries its {card['metric']} is {card['value']:.4f}"
+    )
+    for gain in card["gains"]:
+        assert (
+            f"{gain['difference']:+.4f} ({gain['low']:+.4f} to {gain['high']:+.4f}) over {gain['over']}"
+            in words
+        )
+    text = page(client, "/p/demo/overview").text
+    above, _, table = text.partition("All quick methods, on all judged queries")
+    assert f"{card['value']:.4f}" in above
+    figure = client.get("/p/demo/methods.json", params={"m": card["winner"]}).json()
+    mean = next(
+        r["mean"] for r in figure["rows"] if r["name"] == card["winner"] and r["metric"] == card["metric"]
+    )
+    assert f"{mean:.4f}" not in above  # over all queries: only below a heading, or in words, that say so
+    assert f"{mean:.4f}" in table
+
+
 def test_rows_of_a_table_are_searched_sorted_and_listed(client):
     client.get("/p/demo/overview.json")
     first = page(client, "/p/demo/queries").text

@@ -95,7 +95,7 @@ def test_exclusion_reaches_every_view_and_can_be_undone(client, crowd, tmp_path)
     fields = {"csrf": find_csrf(client), "who": ["w6"]}
     assert client.post(f"/p/{crowd}/annotators/exclude", data=fields).status_code == 303
     page = get_page(client, f"/p/{crowd}/annotators")
-    assert "30 judgments are left out" in page
+    assert "30 judgements are left out" in page
     after = client.get(f"/p/{crowd}/leaderboard.json").json()
     assert before["votes"] - after["votes"] == 30
     cleaned = {}

@@ -31,7 +31,7 @@ class Shape:
     labels: list[tuple[Any, ...]] = field(default_factory=list)
     summary: tuple[str, ...] = ()  # words that the summary contains
     options: dict[str, Any] = field(default_factory=dict)  # empty: read as it is
-    rule: str = ""  # how judgments become votes, for the table
+    rule: str = ""  # how judgements become votes, for the table
     written_by: str = "the tool itself"  # who wrote a file under `files/`
 
     @property
@@ -145,7 +145,7 @@ SHAPES = [
               {**MT_PAIR, "question_id": 83, "g1_winner": "error", "g2_winner": "tie"}),
         votes=[("81:1", "gpt-4", "x", "y", 0.5), ("81:1", "gpt-4", "x", "y", 0.5), ("82:1", "gpt-4", "x", "y", 0.5),
                ("82:1", "gpt-4", "y", "x", 0.5)],
-        summary=("dropped: 1 failed judgment", "the two orders disagree in 1 of 2 judgments"),
+        summary=("dropped: 1 failed judgement", "the two orders disagree in 1 of 2 judgements"),
         rule="a vote of weight 1/2 per order; `games=agreement`: one vote, a tie if the orders disagree",
     ),
     Shape(
@@ -153,7 +153,7 @@ SHAPES = [
         lines({**MT_SINGLE, "model": "x", "score": 9, "turn": 1},
               {**MT_SINGLE, "model": "x", "score": 7, "turn": 2},
               {**MT_SINGLE, "model": "y", "score": -1, "turn": 1}),
-        ratings=[("81:1", "gpt-4", "x", 9), ("81:2", "gpt-4", "x", 7)], summary=("dropped: 1 failed judgment",),
+        ratings=[("81:1", "gpt-4", "x", 9), ("81:2", "gpt-4", "x", 7)], summary=("dropped: 1 failed judgement",),
         rule="question and turn are the query; -1 is dropped",
     ),
     Shape(
@@ -179,7 +179,7 @@ SHAPES = [
                "games": [{"judgment": "...", "score": "A=B"}, {"judgment": "...", "score": "B>A"}]}),
         votes=[("q1", "gpt-4", "x", "base", 3.0), ("q1", "gpt-4", "x", "base", 1.0),
                ("q2", "gpt-4", "base", "=", "x", 1.0), ("q2", "gpt-4", "base", "x", 1.0)],
-        summary=("the two orders disagree in 1 of 2 judgments",), rule="a vote per order; >> has weight 3",
+        summary=("the two orders disagree in 1 of 2 judgements",), rule="a vote per order; >> has weight 3",
     ),
     Shape(
         "HelpSteer3 preferences", "preference.jsonl", "helpsteer",

@@ -119,7 +119,7 @@ def verb(
 def _deploy_or_refuse(
     method: Aggregator, engine: str, names: Any, depth: int, nearest: bool, metric: str, source: Input
 ) -> Deployment:
-    """The deployment; a refusal says what the nearest form costs, where runs and judgments are given."""
+    """The deployment; a refusal says what the nearest form costs, where runs and judgements are given."""
     from podium.deployment import deploy
 
     deployment = deploy(method, engine, experts=names, depth=depth, nearest=True)

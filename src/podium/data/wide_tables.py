@@ -90,7 +90,7 @@ def build_wide(
     duplicates: Duplicates = "error",
     unlisted: Unlisted = "unknown",
 ) -> Preferences:
-    """The lists of a wide table; NaN and None are no judgments."""
+    """The lists of a wide table; NaN and None are no judgements."""
     check_choice("values", values, (None, "scores", "ranks"))  # type: ignore[arg-type]
     numbers = []
     for name, cells in columns.items():

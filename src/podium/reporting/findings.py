@@ -113,7 +113,7 @@ def _check_choice(inputs: ReportInputs) -> Iterator[ReportFinding]:
     if count > 1 and inputs.has_judged_items and inputs.expected_mean == inputs.expected_mean:
         mean = inputs.comparison.row(inputs.best_method, metric).mean
         text = (
-            f"{inputs.best_method} is the best of {count} on these queries, with {metric} {format_decimal(mean)}; "
+            f"{inputs.best_method} is the best of {count} on all judged queries, with {metric} {format_decimal(mean)}; "
             f"leave-one-out selection gives {format_decimal(inputs.expected_mean)}"
         )
         luck = mean - inputs.expected_mean > LUCK

@@ -13,7 +13,7 @@ from podium.evaluate.simultaneous_tests import Lead
 from podium.reporting.blocks import ReportFinding
 from podium.reporting.inputs import ReportInputs
 
-__all__ = ["describe_verdict"]
+__all__ = ["describe_caveats", "describe_verdict"]
 
 ALIKE = 0.9  # mean RBO from which the choice of method matters little
 NAMED = 3
@@ -27,11 +27,15 @@ def describe_verdict(inputs: ReportInputs, checks: tuple[ReportFinding, ...]) ->
         sentences = _describe_by_votes(inputs)
     else:
         sentences = _describe_without_labels(inputs)
+    return (*sentences, *describe_caveats(inputs, checks))
+
+
+def describe_caveats(inputs: ReportInputs, checks: tuple[ReportFinding, ...]) -> tuple[str, ...]:
+    """What to fix before the figures can be trusted, and how unlisted items were read where lists are incomplete."""
     wrong = [c.name for c in checks if c.verdict == "wrong"]
-    if wrong:
-        names = ", ".join(dict.fromkeys(wrong))
-        sentences.append(f"Fix this first; until then the scores are unreliable: {names}.")
-    return (*sentences, *filter(None, (describe_unlisted_rule(inputs.preferences),)))
+    names = ", ".join(dict.fromkeys(wrong))
+    fix = f"Fix this first; until then the scores are unreliable: {names}." if wrong else ""
+    return tuple(filter(None, (fix, describe_unlisted_rule(inputs.preferences))))
 
 
 def _describe_by_labels(inputs: ReportInputs, c: Comparison) -> list[str]:

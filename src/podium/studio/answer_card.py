@@ -82,6 +82,14 @@ class AnswerCard:
         """The value of the metric."""
         return format_decimal(self.value)
 
+    def describe(self) -> str:
+        """The choice of a method in a sentence, with the figures of the card and what they were measured on."""
+        gains = [f"{gain.describe()} over {gain.over}" for gain in self.gains]
+        gain = f", {' and '.join(gains)}" if gains else ""
+        p = f" (p {self.p_text}, corrected)" if self.p_text else ""
+        value = f"on held-out queries its {self.metric} is {self.value_text}"
+        return f"{self.headline} {self.winner}: {value}{gain}{p}." if self.value_text else self.explanation
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)

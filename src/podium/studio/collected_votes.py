@@ -43,7 +43,7 @@ def load_collected(store: VoteStore, project: str) -> ProjectData:
 def add_collected_votes(
     store: VoteStore, project: str, load: Callable[[], ProjectData], *, everyone: bool = False
 ) -> ProjectData:
-    """The data with the collected votes; without the judgments of excluded annotators, unless `everyone`."""
+    """The data with the collected votes; without the judgements of excluded annotators, unless `everyone`."""
     collection = store.find_collection(project)
     data = load()
     notes = list(data.notes)

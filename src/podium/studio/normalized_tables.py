@@ -1,4 +1,4 @@
-"""Tables with roles for their columns as the readers expect them: one row per judgment, known column names."""
+"""Tables with roles for their columns as the readers expect them: one row per judgement, known column names."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from podium.core.errors import ParameterError
 from podium.data.ids import Id
+from podium.studio.token_store import User
 
 CollectionKind = Literal["pairs", "ratings"]
 InviteRole = Literal["judge", "viewer"]
@@ -116,3 +117,12 @@ def build_vote(row: sqlite3.Row) -> CollectedVote:
 def build_invite(row: sqlite3.Row) -> JudgeInvite:
     """An invitation from its row."""
     return JudgeInvite(**(dict(row) | {"revoked": bool(row["revoked"])}))
+
+
+def hide_gold(user: User) -> dict[str, None]:
+    """What replaces the fields of a vote that a user may not see: right answers are for editors.
+
+    >>> hide_gold(User("ann", "judge")), hide_gold(User("ben", "editor"))
+    ({'gold': None}, {})
+    """
+    return {} if user.may_act_as("editor") else {"gold": None}

@@ -359,21 +359,21 @@ class VoteStore(Database):
     # -- excluded annotators -------------------------------------------------------------------------------------
 
     def excluded_annotators(self, project: str) -> list[Id]:
-        """The annotators whose judgments are left out."""
+        """The annotators whose judgements are left out."""
         rows = self._fetch(
             "SELECT annotator FROM excluded_annotators WHERE project = ? ORDER BY made", project
         )
         return [json.loads(row[0]) for row in rows]
 
     def exclude_annotators(self, project: str, annotators: Sequence[Id]) -> None:
-        """Leave out the judgments of annotators in all views."""
+        """Leave out the judgements of annotators in all views."""
         rows = [(project, json.dumps(who), time.time()) for who in annotators]
         with self._write_transaction() as db:
             self._fetch_by_id("projects", project, db)
             db.executemany("INSERT OR IGNORE INTO excluded_annotators VALUES (?, ?, ?)", rows)
 
     def restore_annotators(self, project: str, annotators: Sequence[Id]) -> None:
-        """Count the judgments of excluded annotators again."""
+        """Count the judgements of excluded annotators again."""
         gone = "DELETE FROM excluded_annotators WHERE project = ? AND annotator = ?"
         with self._write_transaction() as db:
             db.executemany(gone, [(project, json.dumps(who)) for who in annotators])

@@ -24,7 +24,7 @@ Spammer = tuple[int, str, int]  # query, name, and the expert whose items it jud
 
 @dataclass(frozen=True)
 class SimulatedCrowd:
-    """Judgments, the ground truth, and the accuracy of each annotator."""
+    """Judgements, the ground truth, and the accuracy of each annotator."""
 
     preferences: Preferences
     labels: Labels

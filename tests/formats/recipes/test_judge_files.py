@@ -1,4 +1,4 @@
-"""Judgments of language models: two orders, strong preferences, failures."""
+"""Judgements of language models: two orders, strong preferences, failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WINNERS = ("model_1", "model_2", "tie")
 
 @pytest.mark.parametrize(("one", "two"), list(itertools.product(WINNERS, WINNERS)))
 def test_mt_bench_games_give_the_points_of_both_orders(one, two):
-    """A win is a point and a tie half a point, for half of the judgment each; the side is the order of the game."""
+    """A win is a point and a tie half a point, for half of the judgement each; the side is the order of the game."""
     content = read_records("mt-bench-pairs", [{**PAIR, "g1_winner": one, "g2_winner": two}])
     points = {"x": 0.0, "y": 0.0}
     for _, winner, loser, tie, weight, _ in list_votes(content):
@@ -51,7 +51,7 @@ def test_mt_bench_queries_and_errors():
     with pytest.raises(InputError, match=r"f\.jsonl:1: a winner is 'model_3'; accepted: model_1"):
         read_records("mt-bench-pairs", [{**PAIR, "g1_winner": "model_3", "g2_winner": "tie"}])
     with pytest.raises(
-        InputError, match="no judgment could be read as mt-bench-pairs; dropped: 1 failed judgment"
+        InputError, match="no judgement could be read as mt-bench-pairs; dropped: 1 failed judgement"
     ):
         read_records("mt-bench-pairs", [{**PAIR, "g1_winner": "error", "g2_winner": "tie"}])
     with pytest.raises(ParameterError, match="games is 'one'"):

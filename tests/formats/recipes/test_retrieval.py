@@ -1,4 +1,4 @@
-"""Runs and judgments of retrieval toolkits survive round trips; responses of search engines keep their order."""
+"""Runs and judgements of retrieval toolkits survive round trips; responses of search engines keep their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judgments that language models write when they compare answers: MT-Bench, AlpacaEval, Arena-Hard."""
+"""Judgements that language models write when they compare answers: MT-Bench, AlpacaEval, Arena-Hard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Games = Literal["both", "agreement"]
 
 
 class MtBenchPairs(Recipe):
-    """MT-Bench pairwise judgments: every pair is judged twice, the second time in the other order.
+    """MT-Bench pairwise judgements: every pair is judged twice, the second time in the other order.
 
     `games="both"` reads each game as a vote of weight 1/2 and keeps the order in which the answers were
     shown, so that position bias can be estimated. `games="agreement"` is the rule of MT-Bench itself: one
@@ -26,7 +26,7 @@ class MtBenchPairs(Recipe):
     """
 
     name = "mt-bench-pairs"
-    summary = "MT-Bench pairwise judgments (g1_winner, g2_winner)"
+    summary = "MT-Bench pairwise judgements (g1_winner, g2_winner)"
     marks = ("model_1 model_2 g1_winner g2_winner",)
 
     def read_records(
@@ -45,7 +45,7 @@ class MtBenchPairs(Recipe):
         for record in records:
             winners = [record.get("g1_winner"), record.get("g2_winner")]
             if "error" in winners or None in winners:
-                judgments.drop("failed judgment")
+                judgments.drop("failed judgement")
                 continue
             for winner in winners:
                 if winner not in sides:
@@ -58,7 +58,7 @@ class MtBenchPairs(Recipe):
                 read_expert(record, expert, ("judge.0", "judge"), judgments),
             )
             one, two = sides[winners[0]], sides[winners[1]]
-            judgments.count("the two orders disagree in", "judgment", one != two)
+            judgments.count("the two orders disagree in", "judgement", one != two)
             if games == "both":
                 swapped: dict[Side, Side] = {"a": "b", "b": "a", "tie": "tie"}
                 judgments.add_vote(record, *place, pair, one, 0.5)
@@ -66,7 +66,7 @@ class MtBenchPairs(Recipe):
             else:
                 judgments.add_vote(record, *place, pair, one if one == two else "tie", shown=False)
         if games == "both":
-            judgments.note("a judgment is two votes of weight 0.5, one per order")
+            judgments.note("a judgement is two votes of weight 0.5, one per order")
 
 
 def _read_turn_query(record: Record, query: str | None) -> Id:
@@ -98,7 +98,7 @@ class MtBenchSingle(Recipe):
         for record in records:
             score = record.read_number("score", "score")
             if score == -1:
-                judgments.drop("failed judgment")
+                judgments.drop("failed judgement")
                 continue
             judge = read_expert(record, expert, ("judge.0", "judge"), judgments)
             judgments.add_rating(
@@ -160,7 +160,7 @@ _VERDICTS: dict[str, tuple[Side, bool]] = {
 
 
 class ArenaHard(Recipe):
-    """Arena-Hard judgments: a model and the baseline are judged twice, first with the baseline as A, then as
+    """Arena-Hard judgements: a model and the baseline are judged twice, first with the baseline as A, then as
     B.
 
     Every game is a vote; "much better" (>>) has the weight `strong`, 3 as in Arena-Hard itself. Files that do
@@ -168,7 +168,7 @@ class ArenaHard(Recipe):
     """
 
     name = "arena-hard"
-    summary = "Arena-Hard judgments (games with scores such as A>>B)"
+    summary = "Arena-Hard judgements (games with scores such as A>>B)"
     marks = ("model judge games",)
 
     def read_records(
@@ -192,7 +192,7 @@ class ArenaHard(Recipe):
             place = read_query(record, query, key), read_expert(record, expert, ("judge",), judgments)
             games: Any = record.get("games")
             if not isinstance(games, list):
-                raise record.error("games is not a list", "a judgment has a list of games with scores")
+                raise record.error("games is not a list", "a judgement has a list of games with scores")
             verdicts: list[tuple[int, tuple[Side, bool]]] = []
             for number, game in enumerate(games):
                 score = game.get("score") if isinstance(game, dict) else None
@@ -210,5 +210,5 @@ class ArenaHard(Recipe):
                 # in the second game the letters are exchanged
                 (_, (one, _)), (_, (two, _)) = verdicts
                 agree = one == two == "tie" or {one, two} == {"a", "b"}
-                judgments.count("the two orders disagree in", "judgment", not agree)
+                judgments.count("the two orders disagree in", "judgement", not agree)
         judgments.note(f"a strong preference (>>) has the weight {strong}")

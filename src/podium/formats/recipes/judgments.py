@@ -42,7 +42,7 @@ class Judgments:
 
     @property
     def expert(self) -> Id:
-        """The name of the file, for judgments of which it does not say whose they are."""
+        """The name of the file, for judgements of which it does not say whose they are."""
         self._file = (self._file[0], True)
         return self._file[0]
 
@@ -102,7 +102,7 @@ class Judgments:
         self._notes.setdefault(text, [])
 
     def count(self, text: str, of: str, hit: bool) -> None:
-        """Count judgments in the summary: `text` N of M `of`."""
+        """Count judgements in the summary: `text` N of M `of`."""
         hits = self._notes.setdefault(f"{text}\0{of}", [0, 0])
         hits[0] += hit
         hits[1] += 1
@@ -140,7 +140,7 @@ class Judgments:
             labels = Labels.from_rows(query, item, np.array(grade), origin=lambda row: places[row])
         if not parts and labels is None:
             raise InputError(
-                f"no judgment could be read as {self.recipe}{self._describe_dropped()}",
+                f"no judgement could be read as {self.recipe}{self._describe_dropped()}",
                 source=sources,
                 remedy="check the file, or name another format",
             )

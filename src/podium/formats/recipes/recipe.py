@@ -1,4 +1,4 @@
-"""The base class of recipes: marks that records have, and one function from records to judgments."""
+"""The base class of recipes: marks that records have, and one function from records to judgements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from podium.storage.files import Source, derive_expert_names, refuse_same_names
 
 __all__ = ["Recipe", "find_pair", "find_query_key", "parse_grades", "split_keys"]
 
-NONE = "none"  # as a key: the judgments have no such field
+NONE = "none"  # as a key: the judgements have no such field
 _PAIR_ENDS = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"))
 _QUERY_WORDS = (
     *WORDS["query"],
@@ -39,7 +39,7 @@ class Recipe(Format):
     A file is read by a recipe if its first record lies in one of the `containers`, has the `marks` and
     `matches`, or if the recipe is named. Marks are keys or paths of keys joined by dots, separated by spaces; a
     star stands for any text, and one of several texts of marks is enough. `matches` looks at the values where
-    keys do not identify the tool. `read_records` adds the judgments of all records; its keyword parameters
+    keys do not identify the tool. `read_records` adds the judgements of all records; its keyword parameters
     are options: `query`, `items` and `expert` name the keys that hold them.
     """
 
@@ -67,7 +67,7 @@ class Recipe(Format):
         return True
 
     def read_records(self, records: Iterator[Record], judgments: Judgments) -> None:
-        """Add the judgments of the records of one file."""
+        """Add the judgements of the records of one file."""
         raise NotImplementedError
 
     def read(

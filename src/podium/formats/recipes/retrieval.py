@@ -1,4 +1,4 @@
-"""Runs and judgments of retrieval toolkits: ranx, BEIR, MS MARCO; responses of Elasticsearch and OpenSearch."""
+"""Runs and judgements of retrieval toolkits: ranx, BEIR, MS MARCO; responses of Elasticsearch and OpenSearch."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RanxRun(Recipe):
 
 
 class RanxQrels(Recipe):
-    """Judgments as JSON, `{query: {item: grade}}` with whole numbers, as ranx saves them."""
+    """Judgements as JSON, `{query: {item: grade}}` with whole numbers, as ranx saves them."""
 
     name = "ranx-qrels"
     summary = "ranx Qrels as JSON: {query: {item: grade}}"
@@ -117,7 +117,7 @@ class RanxQrels(Recipe):
 
 
 class Beir(Recipe):
-    """BEIR's judgments: a table of query-id, corpus-id and score."""
+    """BEIR's judgements: a table of query-id, corpus-id and score."""
 
     name = "beir"
     summary = "BEIR qrels: query-id, corpus-id, score"

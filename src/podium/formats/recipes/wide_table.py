@@ -23,7 +23,7 @@ __all__ = ["WideTable"]
 
 
 class WideTable(Recipe):
-    """One row per item, one column per expert; empty cells are no judgments. Cells are scores, larger is
+    """One row per item, one column per expert; empty cells are no judgements. Cells are scores, larger is
     better, or with `values="ranks"` ranks, 1 for the best. `items` and `query` name those columns, `experts`
     the columns of experts.
     """

@@ -33,7 +33,7 @@ def _list_excluded(state: Any, project: str) -> dict[str, Any]:
     ),
 )
 async def list_excluded_annotators(request: Request) -> Response:
-    """Annotators whose judgments are left out of all views; the view `annotators` has the quality of each."""
+    """Annotators whose judgements are left out of all views; the view `annotators` has the quality of each."""
     state, project = request.app.state, request.path_params["project"]
     return build_json_response(await run_in_threadpool(_list_excluded, state, project))
 
@@ -60,13 +60,13 @@ def _describe_change(summary: str) -> dict[str, Any]:
 
 @router.post("/v1/projects/{project}/annotators/exclude", **_describe_change("Exclude annotators"))
 async def exclude_annotators(request: Request) -> Response:
-    """Leave out the judgments of annotators; every view is computed again without them."""
+    """Leave out the judgements of annotators; every view is computed again without them."""
     return await _apply_action(request, "exclude")
 
 
 @router.post("/v1/projects/{project}/annotators/restore", **_describe_change("Restore excluded annotators"))
 async def restore_annotators(request: Request) -> Response:
-    """Count the judgments of excluded annotators again."""
+    """Count the judgements of excluded annotators again."""
     return await _apply_action(request, "restore")
 
 

@@ -128,7 +128,7 @@ class ExclusionRequest(StrictModel):
 
 
 class ExcludedAnswer(AnswerModel):
-    """The annotators whose judgments are left out."""
+    """The annotators whose judgements are left out."""
 
     excluded: list[str | int]
 

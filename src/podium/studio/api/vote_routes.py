@@ -17,7 +17,7 @@ from podium.studio.api.request_parsing import parse_request
 from podium.studio.api.route_helpers import IDEMPOTENCY, PROJECT, answer_once, current_user, name_parameter
 from podium.studio.api.service_routes import PlainRoute, build_json_response, read_body
 from podium.studio.security import RequestRefused
-from podium.studio.vote_records import check_judge_name
+from podium.studio.vote_records import check_judge_name, hide_gold
 from podium.studio.voting_service import find_voting_service
 
 PAGE = 1000  # votes of one answer
@@ -172,17 +172,21 @@ async def find_next_pair(request: Request) -> Response:
     **_describe(None, VoteListAnswer, "The collected votes of a project", AFTER),
 )
 async def list_votes(request: Request) -> Response:
-    """The votes of all judges, up to 1,000 per answer; `after` is the number of the last one known."""
+    """The votes of all judges, up to 1,000 per answer; `after` is the number of the last one known.
+
+    `gold`, the right answer of a gold question, is null for viewers and judges.
+    """
     after = request.query_params.get("after", "0")
     if not after.isdecimal() or not after.isascii() or len(after) > 12:
         raise ParameterError(f"after is {after[:50]!r}; accepted: the number of a vote")
     service, project = find_voting_service(request.app.state), request.path_params["project"]
+    hidden = hide_gold(current_user(request))
 
     def build() -> dict[str, Any]:
         service.store.collection(project)
         votes = service.store.votes(project, after=int(after), most=PAGE + 1)
         further = votes[PAGE - 1].number if len(votes) > PAGE else None
-        return {"votes": [dict(vars(vote)) for vote in votes[:PAGE]], "next": further}
+        return {"votes": [vars(vote) | hidden for vote in votes[:PAGE]], "next": further}
 
     return build_json_response(await run_in_threadpool(build))
 

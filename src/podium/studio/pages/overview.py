@@ -7,7 +7,7 @@ from dataclasses import replace
 from podium.evaluate.comparison_tables import metric_grid
 from podium.reporting.blocks import Block, ReportFinding, ReportTable
 from podium.reporting.findings import collect_findings
-from podium.reporting.verdict import describe_verdict
+from podium.reporting.verdict import describe_caveats, describe_verdict
 from podium.studio.loading import ProjectData
 from podium.studio.pages.view_context import View, ViewContext, register_view
 
@@ -41,17 +41,20 @@ def describe_data(data: ProjectData) -> dict[str, str]:
 def build_overview_view(c: ViewContext) -> View:
     """The answer, the methods behind it, and the checks of a report."""
     inputs = c.collect_inputs()
-    card = c.find_answer()
+    card, comparison = c.find_answer(), inputs.comparison
+    is_judged = comparison is not None and inputs.has_judged_items
 
     def compute_verdict() -> tuple[tuple[ReportFinding, ...], tuple[str, ...]]:
         checks = collect_findings(inputs)
-        return checks, describe_verdict(inputs, checks)
+        describe = describe_caveats if is_judged else describe_verdict
+        return checks, describe(inputs, checks)
 
     checks, verdict = c.wait(c.work.result((c.data.fingerprint, "verdict"), compute_verdict))
+    if is_judged:  # the words have the figures of the card
+        verdict = (card.describe(), *verdict)
     rows = [(f.verdict, f.name, f.text) for f in checks]
-    comparison = inputs.comparison
     blocks: list[Block] = []
-    if comparison is not None and inputs.has_judged_items:
+    if comparison is not None and is_judged:
         grid = metric_grid(comparison, comparison.metrics[0])
         blocks.append(ReportTable(replace(grid, title=HEADING)))
     facts = {
@@ -59,7 +62,6 @@ def build_overview_view(c: ViewContext) -> View:
         "findings": rows,
         "facts": describe_data(c.data),
         "notes": list(c.data.notes),
-        "best": inputs.best_method,
     }
     more = facts | {"card": card}
     document = {"project": c.project.id, "answer": card.to_dict()} | facts

@@ -22,6 +22,7 @@ from podium.studio.collected_votes import build_preferences, select_counted
 from podium.studio.database import RecordNotFound
 from podium.studio.pages.fusion_views import compute_consensus
 from podium.studio.pages.view_context import StillComputing, ViewContext, views
+from podium.studio.vote_records import hide_gold
 from podium.studio.vote_store import VoteStore
 from podium.studio.workspace import Workspace
 
@@ -59,7 +60,8 @@ def download_votes(request: Request, project: str, suffix: str) -> Response:
     store: VoteStore = request.app.state.workspace.votes
     collection, votes = store.collection(project), store.votes(project)
     if suffix == "json":
-        document = {"collection": vars(collection), "votes": [vars(vote) for vote in votes]}
+        hidden = hide_gold(request.scope["podium.user"])
+        document = {"collection": vars(collection), "votes": [vars(vote) | hidden for vote in votes]}
         return respond_download(
             tables.format_json(document).encode(), "application/json", "podium-votes.json"
         )

@@ -58,7 +58,7 @@ def apply_exclusion(state: Any, project: str, action: str, named: list[str]) -> 
 
 @router.get("/p/{project}/cleaned.{suffix}")
 def download_cleaned(request: Request, project: str, suffix: str) -> Response:
-    """The judgments of a project without those of excluded annotators."""
+    """The judgements of a project without those of excluded annotators."""
     work: Workspace = request.app.state.workspace
     data: ProjectData = work.data(work.store.project(project)).result()
     content, kind = write_content(data.preferences, suffix)

@@ -108,7 +108,7 @@ def describe_exclusion(c: ViewContext) -> str:
             "the first item changed" if changed else "the first item stayed"
         )  # fmt: skip
         return (
-            f"{left_out:,} judgments are left out. {spec} ranks as before with Kendall's tau {mean}; "
+            f"{left_out:,} judgements are left out. {spec} ranks as before with Kendall's tau {mean}; "
             f"{first}{' queries' if len(whole) > 1 else ''}."
         )
 
@@ -183,7 +183,7 @@ def _list_figures(row: Annotator | None) -> list[tuple[str, str]]:
         for name, word in FIGURES.items()
         if (value := getattr(row, name)) is not None
     ]
-    return [("judgments", f"{row.judgements:,}"), *shares]
+    return [("judgements", f"{row.judgements:,}"), *shares]
 
 
 def _describe_case(case: Disagreement, texts: dict[Id, CollectionItem]) -> dict[str, Any]:
