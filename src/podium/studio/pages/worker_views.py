@@ -154,22 +154,21 @@ def build_worker_view(c: ViewContext) -> View:
     blocks: list[Block] = []
     if cases and not any(case["item"]["body"] for case in more["cases"]):
         # without texts, a table says the same in less space
-        lines = tuple(
-            (
-                case["query"],
-                case["item"]["title"],
-                case["other"]["title"] if case["other"] else "",
-                case["words"],
-            )
-            for case in more["cases"]
-        )
-        heads: tuple[str, ...] = ("query", "first", "second", "this annotator")
-        shown: tuple[tuple[str, ...], ...] = lines
-        if not any(line[2] for line in lines):  # ratings are of one item
-            heads, shown = ("query", "item", "this annotator"), tuple((q, i, w) for q, i, _, w in lines)
-        blocks = [ReportTable(Grid(heads, shown, len(heads)))]
-        more["cases"] = []
+        blocks, more["cases"] = [_tabulate_cases(more["cases"])], []
     return View(f"Annotator {who}", document, HEAD, rows, blocks, "worker.html", more)
+
+
+def _tabulate_cases(cases: list[dict[str, Any]]) -> ReportTable:
+    if any(case["other"] for case in cases):
+        heads: tuple[str, ...] = ("query", "first", "second", "this annotator")
+        lines: tuple[tuple[str, ...], ...] = tuple(
+            (c["query"], c["item"]["title"], c["other"]["title"] if c["other"] else "", c["words"])
+            for c in cases
+        )
+    else:  # ratings are of one item
+        heads = ("query", "item", "this annotator")
+        lines = tuple((c["query"], c["item"]["title"], c["words"]) for c in cases)
+    return ReportTable(Grid(heads, lines, len(heads)))
 
 
 HEAD = ("query", "item", "other", "tie", "others", "against", "own", "mean")
