@@ -17,6 +17,7 @@ from podium.studio.api import (
     annotator_routes,
     collection_routes,
     docs_page,
+    download_routes,
     job_routes,
     openapi_schema,
     project_routes,
@@ -42,6 +43,7 @@ def install_service(app: FastAPI) -> None:
     app.include_router(router)
     for module in (
         project_routes,
+        download_routes,
         annotator_routes,
         job_routes,
         token_routes,
