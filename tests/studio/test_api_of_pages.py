@@ -189,6 +189,7 @@ def test_downloads_are_those_of_the_pages(client):
         refused = client.get(f"{address}/{wrong}")
         assert refused.status_code in (404, 422), wrong
         assert refused.headers["content-type"] == "application/problem+json"
+    assert client.get(f"{address}/votes/undo").headers["allow"] == "POST"  # no file of votes
     texts = client.get(f"{address}/texts", params={"limit": 1}).json()
     zero = {"item": "d0", "title": "Zero", "text": "", "url": ""}
     assert texts == {"texts": [zero], "next": "d0"}

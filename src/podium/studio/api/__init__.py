@@ -118,7 +118,7 @@ async def _answer_http_error(request: Request, error: Any) -> Response:
     answer.headers.update(error.headers or {})
     if error.status_code == 405:  # the framework names the methods of the first route with this path alone
         for pattern, calls in request.app.openapi()["paths"].items():
-            if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), request.url.path):
+            if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern)), request.url.path):
                 answer.headers["allow"] = ", ".join(sorted(verb.upper() for verb in calls))
                 break
     return answer
