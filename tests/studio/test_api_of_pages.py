@@ -166,3 +166,32 @@ def test_only_editors_see_links_and_gold_answers(tmp_path):
             page = client.get(f"/p/{made}/collect", headers=heads[role]).text
             assert (link in page) == (role == "editor")
             assert ("Gold questions" in page) == (role == "editor")
+
+
+def test_downloads_are_those_of_the_pages(client):
+    address = create(client, "a.run", RUN)
+    page = address.replace("/v1/projects", "/p")
+    client.post(f"{address}/texts", files={"files": ("t.csv", b"id,title\nd0,Zero\nd1,One\n")})
+    names = [f"ranking.{suffix}?m=borda" for suffix in ("run", "csv", "json", "jsonl", "parquet")]
+    for name in (*names, "cleaned.csv", "report.html?m=borda"):
+        own, theirs = client.get(f"{address}/{name}"), client.get(f"{page}/{name}")
+        assert own.status_code == theirs.status_code == 200, own.text
+        kind = "content-disposition"
+        assert own.headers[kind] == theirs.headers[kind]
+        assert own.content == theirs.content or name.startswith("report")
+    for wrong in (
+        "ranking.nosuch",
+        "ranking.csv?m=nosuch",
+        "cleaned.nosuch",
+        "votes.csv",
+        "report.html?m=nosuch",
+    ):
+        refused = client.get(f"{address}/{wrong}")
+        assert refused.status_code in (404, 422), wrong
+        assert refused.headers["content-type"] == "application/problem+json"
+    assert client.get(f"{address}/votes/undo").headers["allow"] == "POST"  # no file of votes
+    texts = client.get(f"{address}/texts", params={"limit": 1}).json()
+    zero = {"item": "d0", "title": "Zero", "text": "", "url": ""}
+    assert texts == {"texts": [zero], "next": "d0"}
+    rest = client.get(f"{address}/texts", params={"after": "d0"}).json()
+    assert [text["title"] for text in rest["texts"]] == ["One"]

@@ -17,6 +17,7 @@ from podium.studio.api import (
     annotator_routes,
     collection_routes,
     docs_page,
+    download_routes,
     job_routes,
     openapi_schema,
     project_routes,
@@ -42,6 +43,7 @@ def install_service(app: FastAPI) -> None:
     app.include_router(router)
     for module in (
         project_routes,
+        download_routes,
         annotator_routes,
         job_routes,
         token_routes,
@@ -116,7 +118,7 @@ async def _answer_http_error(request: Request, error: Any) -> Response:
     answer.headers.update(error.headers or {})
     if error.status_code == 405:  # the framework names the methods of the first route with this path alone
         for pattern, calls in request.app.openapi()["paths"].items():
-            if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), request.url.path):
+            if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern)), request.url.path):
                 answer.headers["allow"] = ", ".join(sorted(verb.upper() for verb in calls))
                 break
     return answer

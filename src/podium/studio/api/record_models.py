@@ -133,6 +133,20 @@ class ExcludedAnswer(AnswerModel):
     excluded: list[str | int]
 
 
+class TextAnswer(AnswerModel):
+    """What stands beside an item."""
+
+    item: str
+    title: str
+    text: str
+    url: str
+
+
+class TextListAnswer(AnswerModel):
+    texts: list[TextAnswer]
+    next: str | None
+
+
 class TokenRequest(StrictModel):
     """A name and a role."""
 
