@@ -261,12 +261,14 @@ def _build_experts(inputs: ReportInputs) -> list[Block]:
     if d is None:
         return []
     words = (
-        "alone: share of its items that no other expert lists; moved: how far the consensus moves without it"
+        "Alone: share of its items that no other expert lists; moved: how far the consensus moves without it"
     )
     if d.metric:
         words += f"; effect: {d.metric} of {d.method} with all experts, minus without this one"
-    blocks: list[Block] = [tuple(f"{w}." for w in d.warnings)] if d.warnings else []
-    blocks.append(ReportTable(dataclasses.replace(d.grid(), title=f"{d.headline()} ({words})"), 60))
+    headline = d.headline()
+    blocks: list[Block] = [f"{headline[:1].upper()}{headline[1:]}. {words}."]
+    blocks += [tuple(f"{w}." for w in d.warnings)] if d.warnings else []
+    blocks.append(ReportTable(dataclasses.replace(d.grid(), title=f"{len(d):,} experts"), 60))
     if 2 < len(d) <= AGREEMENT:
         caption = f"Agreement of experts, similar ones adjacent: {d.measure} of the items that both list"
         caption += ", and RBO of the lists." if d.overlap is not None else "."
@@ -341,7 +343,7 @@ def tuning_blocks(document: Any) -> list[Block]:
 
 def _format_cell(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     if isinstance(value, dict):
         return ", ".join(f"{k}={_format_cell(v)}" for k, v in value.items())
     return "" if value is None else str(value)

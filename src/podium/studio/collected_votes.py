@@ -132,7 +132,7 @@ def compute_live_board(
     parts += [] if own is None else [Tally.from_preferences(own)]
     blank = tuple(_build_row(i, None, 0.0) for i in items.values())
     if not parts or sum(part.votes for part in parts) < 2:
-        words = "Continue: there are fewer than two votes."
+        words = "No order yet: it needs at least two votes."
         return LiveBoard(blank, False, words, "", tally=parts[0] if parts else None)
     tally = parts[0] if len(parts) == 1 else parts[0] + parts[1]
     if len(tally.items) > MODELED:

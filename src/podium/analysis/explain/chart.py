@@ -52,8 +52,6 @@ def draw_explanation(explanation: Explanation) -> Any:
     bars = base.mark_bar().encode(
         x=alt.X("value:Q", title=what), color=color, tooltip=["expert:N", "value:Q", "places:N"]
     )
-    text = base.mark_text(align="left", dx=4, fontSize=10, color="#444444").encode(
-        x=alt.X("edge:Q"), text="places:N"
-    )
+    text = base.mark_text(align="left", dx=4, fontSize=10).encode(x=alt.X("edge:Q"), text="places:N")
     heading = {"text": title, "subtitle": f"{explanation.method}; {how}"}
     return (bars + text).properties(width=420, height={"step": 17}, title=heading)

@@ -118,7 +118,7 @@ class Explanation(Result[ExpertContribution]):
         """The place of the item."""
         return self.lines[0]
 
-    def grid(self, *, unlisted: str = "", votes: str = "") -> Grid:
+    def grid(self, *, unlisted: str = "", votes: str = "", digits: int = 6) -> Grid:
         """Ranks and contribution of each expert; `unlisted` stands for a missing rank.
 
         `votes` is a format of the votes for and against, such as "{:g}:{:g}"; without it they are left out.
@@ -134,7 +134,7 @@ class Explanation(Result[ExpertContribution]):
         if votes:
             columns.append(("votes", lambda v: "" if v.votes is None else votes.format(*v.votes)))
         value = "adds" if self.over is None else f"favors {self.item.item}"
-        columns.append((value, show_field("value", "{:+.6g}".format)))
+        columns.append((value, show_field("value", ("{:+." + str(digits) + "g}").format)))
         columns.append(("weight", lambda v: "" if v.weight is None else f"{v.weight:.4g}"))
         return build_grid(columns, self.voices, optional={"votes", "weight"})
 

@@ -161,7 +161,7 @@ def build_explain_view(c: ViewContext) -> View:
     ]
     document = {**explanation.to_dict(), "effect": effect, "ranking": ranking}
     how = "adds up to the difference" if explanation.exact else "score minus the score without the expert"
-    grid = explanation.grid(unlisted="not listed", votes="{:g} for, {:g} against")
+    grid = explanation.grid(unlisted="not listed", votes="{:g} for, {:g} against", digits=4)
     blocks: list[Block] = [
         Figure("between", explanation.chart(), f"What each expert adds between the two: {how}."),
         ReportTable(replace(grid, title="What each expert adds between them")),
@@ -184,6 +184,6 @@ def _build_cards(
         cards.append({
             "letter": letter, "id": str(ranked.item), "title": about.title or str(ranked.item), "body": about.body,
             "url": about.url if about.url.startswith(("http://", "https://")) else "",
-            "rank": ranked.rank, "score": f"{ranked.score:.5g}", "label": "" if label is None else f"{label:g}",
+            "rank": ranked.rank, "score": f"{ranked.score:.4g}", "label": "" if label is None else f"{label:g}",
         })  # fmt: skip
     return cards

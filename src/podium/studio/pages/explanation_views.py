@@ -124,7 +124,7 @@ def build_why_view(c: ViewContext) -> View:
     how = "score minus the score without the expert"
     if explanation.exact:
         how = f"adds up to the {'score' if explanation.over is None else 'difference'}"
-    grid = explanation.grid(unlisted="not listed", votes="{:g} for, {:g} against")
+    grid = explanation.grid(unlisted="not listed", votes="{:g} for, {:g} against", digits=4)
     blocks: list[Block] = [
         Figure("contributions", explanation.chart(), f"{explanation.lines[0]}. Per expert: {how}."),
         ReportTable(replace(grid, title=f"Contributions, {explanation.method}"), 100),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +22,7 @@ from podium.studio.pages.data_tables import TablePage
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
 WIDE, NARROW, BESIDE = 1040, 200, 150  # pixels: a card, the least width of a plot, what lies beside it
 PHONE = 340  # pixels of a card on a phone
+LETTERS = 42  # of a title that fit there in one line
 # colors of categories on a dark page: the palette of the light one, lighter
 DARK = ["#6fb7ff", "#ff9a5c", "#4fd1a5", "#e6a3cb", "#f5c451", "#9bd4f5", "#e8edf3", "#a0a8b2"]
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -52,6 +55,7 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
     text, line, grid = (
         ("#566070", "#8a94a3", "#e6e9ed") if theme == "light" else ("#9ea9b7", "#68737f", "#262d37")
     )
+    ink = "#151a21" if theme == "light" else "#e8edf3"
     styled = chart.copy()
     shades = {
         "labelColor": text,
@@ -59,12 +63,20 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
         "domainColor": line,
         "tickColor": line,
         "gridColor": grid,
+        "titleLimit": width - BESIDE,
     }
     colors: dict[str, dict[str, Any]] = {
         "axis": shades,
         "legend": {"labelColor": text, "titleColor": text, "labelLimit": 220},
         "header": {"labelColor": text, "titleColor": text},
-        "title": {"color": "#151a21" if theme == "light" else "#e8edf3", "anchor": "start", "fontSize": 13},
+        "title": {
+            "color": ink,
+            "subtitleColor": text,
+            "anchor": "start",
+            "fontSize": 13,
+            "limit": width - 20,
+        },
+        "text": {"color": ink},
         "view": {"stroke": None},
     }
     if width <= PHONE:
@@ -72,24 +84,50 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
         colors["axis"] = shades | {"labelLimit": 105}
     if theme == "dark":
         colors["range"] = {"category": DARK}
-        colors["text"] = {"color": "#e8edf3"}
         colors["rule"] = {"color": "#9ea9b7"}
     config = styled.to_dict(validate=False).get("config", {})
     merged = {name: config.get(name, {}) | values for name, values in colors.items()}
-    styled = styled.properties(background="transparent")
+    # fonts of browsers are wider than those that measured the labels
+    styled = styled.properties(
+        background="transparent", padding={"left": 16, "right": 18, "top": 4, "bottom": 4}
+    )
     styled.config = config | merged
+    if width <= PHONE:
+        _wrap_titles(styled)
     return _fit_width(styled, width)
 
 
+def _wrap_titles(chart: Any) -> None:
+    """Break the lines of titles that are longer than a phone is wide."""
+    for part in (chart, *(getattr(chart, "vconcat", None) or ())):
+        title = part.to_dict(validate=False).get("title")
+        lines = {"text": title} if isinstance(title, str) else title
+        if isinstance(lines, dict):
+            part.title = lines | {
+                name: textwrap.wrap(lines[name], LETTERS)
+                for name in ("text", "subtitle")
+                if isinstance(lines.get(name), str)
+            }
+
+
 def _fit_width(chart: Any, width: int) -> Any:
-    """Set the widths of a chart, or of the charts that it places above each other."""
-    parts = getattr(chart, "vconcat", None)
-    if isinstance(parts, list):
-        chart.vconcat = [_fit_width(part, width) for part in parts]
+    """Make a chart as wide as its place: what lies beside the plot (labels, legend) is measured in a drawing."""
+    free = [
+        part
+        for part in (chart, *(getattr(chart, "vconcat", None) or ()))
+        if isinstance(getattr(part, "width", None), int | float) and part.width >= NARROW
+    ]
+    if not free:
         return chart
-    if isinstance(getattr(chart, "width", None), int | float) and chart.width >= NARROW:
-        # the labels of the axis and the legend lie beside the plot
-        chart.width = max(width - BESIDE, NARROW if width > PHONE else 0)
+    plot = width - BESIDE
+    for _ in range(2):
+        for part in free:
+            part.width = plot
+        drawn = re.search(r'<svg[^>]*? width="([0-9.]+)"', charts.render_svg(chart, "f"))
+        excess = float(drawn[1]) - width if drawn else 0.0
+        plot = max(round(plot - excess), NARROW // 2)
+    for part in free:
+        part.width = plot
     return chart
 
 

@@ -88,7 +88,8 @@ function startVoting() {
     if (!key || answers.hidden) return;
     const card = answers.querySelector(`[data-side="${value}"]`);
     if (card) card.classList.add("chosen");
-    const words = { first: "Left", second: "Right", tie: "Tie", skip: "Skipped" }[value] || `Rated ${value}`;
+    const button = answers.querySelector(`button[value="${value}"] span:not(.key)`);  // Left, or Upper on a phone
+    const words = button ? button.parentElement.innerText.replace(/[←→]/g, "").trim() : { tie: "Tie", skip: "Skipped" }[value] || `Rated ${value}`;
     act("/answer", { key, answer: value, seconds: (performance.now() - shown) / 1000 }, `${words}: stored.`);
   }
 

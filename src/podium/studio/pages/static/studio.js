@@ -194,11 +194,11 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// on a phone the goals scroll sideways: the page in view comes into sight
+// on a phone the pages of a goal scroll sideways: the one in view comes into sight
 const here = document.querySelector(".goals [aria-current]");
-const strip = here && here.closest(".goals");
+const strip = here && here.closest("ul");
 if (strip && strip.scrollWidth > strip.clientWidth) {
-  strip.scrollLeft = here.closest(".goals > li").offsetLeft - strip.offsetLeft;
+  strip.scrollLeft = here.offsetLeft - strip.offsetLeft - (strip.clientWidth - here.offsetWidth) / 2;
 }
 
 // -- copying ---------------------------------------------------------------------------------------------------
