@@ -58,6 +58,14 @@ def sample_rounded_feature(random: Random) -> MadeCase:
     return MadeCase(x, case.truth, case.lists)
 
 
+def sample_near_copy(random: Random, noise: float) -> MadeCase:
+    """One of the lists with noise (in its standard deviations) is also a feature; the other features are noise."""
+    case = sample_linear(random, 1.0)
+    one = case.lists[:, 0]
+    x = np.column_stack((one + noise * one.std() * random.normal(size=ITEMS), random.normal(size=(ITEMS, 3))))
+    return MadeCase(x, case.truth, case.lists)
+
+
 def sample_useful_copy(random: Random) -> MadeCase:
     """One of the lists is also a feature, and the other features explain the scores."""
     case = sample_linear(random, 1.0)
@@ -128,6 +136,9 @@ CASES: dict[str, Callable[[Random], MadeCase]] = {
     "noise 2": lambda random: sample_linear(random, 2.0),
     "noise 3": lambda random: sample_linear(random, 3.0),
     "noise 2, useless features": sample_useless,
+    # at the end, since the place of a case is part of its seed
+    "feature near a list, noise .03": lambda random: sample_near_copy(random, 0.03),
+    "feature near a list, noise .2": lambda random: sample_near_copy(random, 0.2),
 }
 
 

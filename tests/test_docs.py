@@ -66,6 +66,15 @@ def test_every_guide_begins_with_something_that_runs():
         assert first.needs is None, page.name
 
 
+def test_examples_of_own_parts_are_short():
+    """A learner, a metric, a potential and a method take at most 20 lines of a program each."""
+    for page in ("extending", "writing-a-method", "crowds"):
+        for block in blocks((DOCS / f"{page}.md").read_text()):
+            if block.kind == "python" and not block.code.startswith(">>>"):
+                lines = [line for line in block.code.splitlines() if line.strip()]
+                assert len(lines) <= 20, f"{page}, line {block.line}: {len(lines)} lines"
+
+
 def test_every_method_has_a_page_and_every_page_a_method():
     assert set(METHODS) == {
         n

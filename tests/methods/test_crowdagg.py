@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from podium import CrowdAgg, Labels, NetVotes, Preferences, load, make, save
 from podium.core.errors import InputError, ParameterError
+from podium.core.params import parameters
 from podium.data.preferences import Form
 from podium.evaluate import evaluate, judged_only
 from podium.methods.crowd.annotator_contests import collect_annotator_contests
@@ -390,6 +391,44 @@ def test_a_short_discount_ends_in_zeros():
     for bad in ([], "ab", [1.0, math.nan], ["a"], 3):
         with pytest.raises(ParameterError, match="discount"):
             CrowdAgg(discount=bad)
+
+
+def test_a_loss_of_a_subclass():
+    """The hook with given discounts is the parameter; one by the number of items is the mean rank."""
+
+    class Given(CrowdAgg):
+        def compute_discounts(self, items):
+            return [1.0, 0.5]
+
+    class MeanRank(CrowdAgg):
+        def compute_discounts(self, items):
+            return [-float(rank) for rank in range(1, items + 1)]
+
+    preferences = sample_rows(Form.RATING, 3).to_preferences()
+    given_, want = (m.aggregate(preferences) for m in (Given(), CrowdAgg(discount=[1.0, 0.5])))
+    assert given_.scores.tobytes() == want.scores.tobytes()
+    assert given_.diagnostics.objective == want.diagnostics.objective
+    found = MeanRank(quality="none").aggregate(preferences)
+    for query in preferences.queries:
+        ranks = MeanRank(quality="none").compute_rank_distributions(preferences, query)
+        size = len(ranks.items)
+        mean = (ranks.probabilities @ np.arange(1, size + 1) - (size + 1) / 2).sum(axis=0)
+        np.testing.assert_allclose(found.scores[preferences.index.slots(query)], -mean, atol=1e-9)
+
+
+def test_a_loss_that_is_not_finite_is_refused():
+    class Wrong(CrowdAgg):
+        def compute_discounts(self, items):
+            return [math.nan] * items
+
+    with pytest.raises(ParameterError, match="finite numbers"):
+        Wrong().aggregate(sample_rows(Form.RATING, 3).to_preferences())
+
+
+def test_the_list_of_methods_says_what_a_discount_is():
+    [discount] = [p for p in parameters(CrowdAgg) if p.name == "discount"]
+    assert discount.describe() == "list of numbers"
+    assert "one number per rank" in discount.help
 
 
 # -- quality -------------------------------------------------------------------------------------------------------

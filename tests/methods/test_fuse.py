@@ -122,6 +122,19 @@ def test_an_iterator_is_read_once_and_whole():
     assert sorted(fuse(answers).ranking) == ["a", "b", "c"]
 
 
+class LongerThanItsLength(list):
+    """Claims one item, and yields a hundred thousand."""
+
+    def __iter__(self):
+        return iter(range(100_000))
+
+
+def test_a_list_that_yields_more_than_its_length_is_read_whole():
+    for weights in (None, [2.0]):
+        found = fuse([LongerThanItsLength(["a"])], weights=weights)
+        assert found.ranking == list(range(100_000))
+
+
 def test_an_aggregator_keeps_its_parameters():
     with pytest.raises(ParameterError, match="already has its parameters"):
         fuse([["a"]], make("rrf"), k=0)

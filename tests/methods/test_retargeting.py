@@ -247,7 +247,8 @@ def test_a_list_that_is_a_feature_does_not_displace_the_others():
     lists = truth[:, None] + truth.std() * random.normal(size=(100, 6))
     one = SyntheticProblem(x, truth, lists)
     p, item = as_preferences(SyntheticProblem(x, truth, lists))
-    for copy in (np.arctan(lists[:, 2]), -lists[:, 2], lists[:, 2].argsort().argsort() // 2):
+    near = lists[:, 2] + 0.03 * lists[:, 2].std() * random.normal(size=100)
+    for copy in (np.arctan(lists[:, 2]), -lists[:, 2], lists[:, 2].argsort().argsort() // 2, near):
         wide = features_of(one, item, np.column_stack((copy, x)))
         with pytest.warns(PodiumWarning, match="feature 'f1' orders the items as list 'list 2' does"):
             model = make("retargeting").fit(p, features=wide)

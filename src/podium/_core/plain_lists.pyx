@@ -8,12 +8,15 @@ def add_points(dict totals, answer, tuple points):
     """Add to the total of each id the points of its position.
 
     Returns 1 if all ids are strings, 2 if all are integers, 3 for both, and 0 where there are none. Stops with -1 at
-    an id of another type.
+    an id of another type, and at the first id without points: a list of a class of its own may yield more ids than
+    its length.
     """
     cdef int types = 0
-    cdef Py_ssize_t i = 0
+    cdef Py_ssize_t i = 0, count = len(points)
     cdef object item, total
     for item in answer:
+        if i == count:
+            return -1
         if type(item) is str:
             types |= 1
         elif type(item) is int:

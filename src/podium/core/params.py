@@ -25,7 +25,7 @@ import math
 import numbers
 import re
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
@@ -139,9 +139,8 @@ class Parameter:
         """A description of the accepted values, for errors, `podium methods` and the docs."""
         if isinstance(self.accepts, Choice):
             return f"one of {self.accepts}"
-        word = {float: "number", int: "whole number", bool: "true or false", str: "text"}.get(
-            self.kind, "value"
-        )
+        words: dict[Any, str] = {float: "number", int: "whole number", bool: "true or false", str: "text"}
+        word = {**words, Sequence[float]: "list of numbers"}.get(self.kind, "value")
         return f"{word} in {self.accepts}" if self.accepts else word
 
     def is_invalid(self, value: object) -> bool:

@@ -95,7 +95,7 @@ class CrowdAgg(Aggregator):
     with different grades are added too, each as `gold` pairs. `Consensus.expert_weights` holds eta. As
     published, except the formula: `pair="difference", unjudged="even", scale="all", quality="query",
     decided_by="all", steps="full", prior_agree=0, prior_disagree=0`.
-    A subclass that overrides `compute_win_probabilities` has pair probabilities of its own, in place of `pair`.
+    A subclass may override `compute_win_probabilities`, in place of `pair`, and `compute_discounts`, the loss.
 
     >>> from podium import Preferences
     >>> good = {"a": 1, "b": 1, "c": 0, "d": 0}
@@ -206,7 +206,7 @@ class CrowdAgg(Aggregator):
         levels = np.bincount(which, minlength=len(lists)).astype(np.float64)
         size = float(preferences.index.sizes.max(initial=0))
         pairs = np.bincount(lists.query_of_list, levels * (levels - 1) / 2, queries)
-        if self.discount is None:
+        if self.compute_discounts(int(size)) is None:
             each = levels**2 * (1 if self.measure == "rbp" else RATES * np.log10(size + 1))
         else:
             each = levels * lists.lengths.astype(np.float64) ** 2
@@ -230,6 +230,10 @@ class CrowdAgg(Aggregator):
         """
         return np.asarray(0.5 + (wins - opponent_wins) / (2 * items), np.float64)
 
+    def compute_discounts(self, items: int) -> Sequence[float] | F8 | None:
+        """What rank 1, 2, .. of at most `items` is worth; None: as `measure` says. Override it for your own loss."""
+        return self.discount
+
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         answers = self._collect_contests(preferences, weights)
         state = self._estimate_consensus(preferences, answers, weights)
@@ -246,10 +250,11 @@ class CrowdAgg(Aggregator):
         # its place as published: 2^((n - place) / n) - 1, or (n - place) / n
         scores = state.sums.scores
         starts, sizes = preferences.index.starts, preferences.index.sizes
+        discounts = self.compute_discounts(int(sizes.max(initial=0)))
         query = preferences.index.query_of_slot
         order = np.lexsort((-scores, query))
         relevance = 1.0 - (np.arange(len(scores)) - starts[:-1][query] + 1.0) / sizes[query]
-        gain = 2.0**relevance - 1.0 if self.measure == "ndcg" and self.discount is None else relevance
+        gain = 2.0**relevance - 1.0 if self.measure == "ndcg" and discounts is None else relevance
         return Outcome(
             scores,
             tolerance=TOLERANCE,
@@ -268,7 +273,8 @@ class CrowdAgg(Aggregator):
         starts, estimated = preferences.index.starts, self.quality != "none"
         placed = self.unjudged == "placed" and len(answers.winner) > 0
         size = int(preferences.index.sizes.max(initial=0))
-        compute_excess = choose_expectation(self.measure, self.persistence, self.discount, size)
+        discounts = self.compute_discounts(size)
+        compute_excess = choose_expectation(self.measure, self.persistence, discounts, size)
         # quality by group: 1, or the estimate from labels
         eta, labeled = np.ones(len(answers.expert)), self._count_labeled_pairs(preferences)
         if estimated and labeled[1].any():

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from podium.core.errors import ParameterError
 from podium.data.preferences import Preferences
 from podium.kernels import poisson_binomial
 from podium.kernels.dispatch import F8
@@ -27,7 +28,7 @@ class ScoreSums(NamedTuple):
 
 
 def choose_expectation(
-    measure: str, persistence: float, discount: Sequence[float] | None, size: int
+    measure: str, persistence: float, discount: Sequence[float] | F8 | None, size: int
 ) -> ExpectedExcess:
     """The excess of every row as a function of the contests and the tilt, for queries of at most `size` items."""
     if discount is None:
@@ -37,6 +38,10 @@ def choose_expectation(
         return lambda contests, tilt: poisson_binomial.compute_power_excess(contests, tilt, powers)
     worth = np.zeros(max(size, 1))
     given = np.asarray(discount[:size], np.float64)
+    if given.ndim != 1 or not np.isfinite(given).all():
+        raise ParameterError(
+            f"the discounts are {discount!r}; accepted: finite numbers, one per rank from the top"
+        )
     worth[: len(given)] = given
 
     def compute_excess(contests: OpponentTable, tilt: F8) -> F8:

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 SCALES = ("rank", "normal", "score")
-COPY = 1e-3  # unexplained fraction of a list's ranks below which a feature is the list itself
+COPY = 5e-3  # unexplained fraction of a list's ranks below which a feature is the list itself
 CLOSE = 0.2  # the same, for a first comparison over all items
 SURE = 2.0  # standard errors
 
