@@ -74,9 +74,7 @@ def main() -> None:
     draws = range(options.first, options.first + options.draws)
     for name in options.set or [*(REAL if options.data else ()), *SIMULATED]:
         for share, kind in CELLS:
-            values = measure_cell(
-                name, share, kind, draws, options.data, options.rival or list(METHODS)
-            )
+            values = measure_cell(name, share, kind, draws, options.data, options.rival or list(METHODS))
             rivals = {n: v for n, v in values.items() if n != "auto"}
             best, worst = max(rivals, key=rivals.__getitem__), min(rivals, key=rivals.__getitem__)
             regret = max(0.0, rivals[best] - values["auto"])
