@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from typing import Any
@@ -33,7 +34,8 @@ from podium.studio.workspace import Workspace
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}
 ALONE = {"content-security-policy": "sandbox"}  # a figure opened directly must not act as a page
-ANSWERED = ("Results", "Explain", "Improve")  # goals whose pages show the answer
+ANSWERED = ("Results", "Explain", "Improve", "Collect", "Share")  # goals whose pages show the answer
+TITLES = {404: "Not found", 413: "Too large", 422: "This cannot be done"}  # of pages of errors
 RECENT = 8  # projects in the switcher
 CONTEXT = "podium.view_context"  # of the request, in its scope
 
@@ -97,7 +99,12 @@ def respond_error(request: Request, error: PodiumError) -> Response:
         return Response(tables.format_json(document), status, media_type=PROBLEM)
     if path.endswith((".csv", ".svg")):
         return Response(f"{words}\n", status, media_type="text/plain")
-    return _respond_page(request, "error.html", status, title="Error", error=words)
+    here: dict[str, Any] = {}
+    if CONTEXT not in request.scope and (project := request.path_params.get("project")):
+        with contextlib.suppress(PodiumError):  # the way back is to the project, if there is one
+            here = {"project": request.app.state.store.project(project)}
+    title, sentence = TITLES.get(status, "Error"), f"{words[:1].upper()}{words[1:]}"
+    return _respond_page(request, "error.html", status, title=title, error=sentence, **here)
 
 
 def redirect_to_data(request: Request, error: UnreadableProject) -> Response:

@@ -79,7 +79,7 @@ def format_snippet(c: ViewContext, spec: str) -> str:
         lines.append('preferences, labels = formats.read("podium-cleaned.csv").preferences, None')
     if spec.startswith("model:"):
         lines.append(
-            f'method = podium.load("{spec.removeprefix("model:")}.podium")  # download it on the Jobs page'
+            f'method = podium.load("{spec.removeprefix("model:")}.podium")  # download it on the Experiments page'
         )
     else:
         lines.append(f"method = podium.make({spec!r})")
