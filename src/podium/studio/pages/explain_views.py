@@ -106,7 +106,7 @@ def _rank_rows(c: ViewContext) -> list[dict[str, Any]]:
     """The ranking of the query in view, with links that make an item A or B."""
     spec, _, q, factors, places, before = rank_with_factors(c)
     texts, graded, known = item_texts(before), select_grades(c, q), find_item_texts(c)
-    a, b = _choose_pair(c, places, q)
+    a, b = choose_pair(c, places, q)
     state = [("q", id_text(q, c.data.preferences.queries)), ("m", spec), ("metric", c.get_value("metric"))]
     state += [(MARK + id_text(e, c.data.preferences.experts), f"{f:g}") for e, f in factors.items()]
     rows = []
@@ -122,7 +122,7 @@ def _rank_rows(c: ViewContext) -> list[dict[str, Any]]:
     return rows
 
 
-def _choose_pair(c: ViewContext, places: list[RankedItem], q: Id) -> tuple[Id, Id]:
+def choose_pair(c: ViewContext, places: list[RankedItem], q: Id) -> tuple[Id, Id]:
     """The two items in the URL; by default the first of the ranking and the one below it."""
     by_text = {text: item for item, text in item_texts(r.item for r in places).items()}
     a, b = resolve_item(c, "item", by_text, q), resolve_item(c, "over", by_text, q)
@@ -135,7 +135,7 @@ def _choose_pair(c: ViewContext, places: list[RankedItem], q: Id) -> tuple[Id, I
 def build_explain_view(c: ViewContext) -> View:
     """Why one item is above another, with their texts; sliders that are measured on all judged queries."""
     spec, method, q, factors, places, _ = rank_with_factors(c)
-    a, b = _choose_pair(c, places, q)
+    a, b = choose_pair(c, places, q)
     over = b if b != a else None
     explanation = explain(method, c.data.preferences, q, a, over=over, features=c.select_features(method))
     texts, graded = find_item_texts(c), select_grades(c, q)

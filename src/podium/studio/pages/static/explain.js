@@ -53,6 +53,8 @@ async function measureWeights() {
     if (effect.now !== null) document.getElementById("effect-now").textContent = effect.now.toFixed(4);
     showPairRanking(effect.ranking);
     history.replaceState(null, "", `?${state}`);
+    for (const link of document.querySelectorAll("a[data-export]")) link.search = state;
+    for (const link of document.querySelectorAll("a[data-code]")) link.search = `view=explain&${state}`;
   } catch {
     if (number === newestEffect) words.textContent = "The server does not respond; the figures are those of other weights.";
   }

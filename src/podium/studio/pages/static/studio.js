@@ -61,6 +61,7 @@ async function rerank() {
     document.getElementById("old").hidden = false;
     history.replaceState(null, "", `?${where}`);
     for (const link of document.querySelectorAll("a[data-export]")) link.search = where;
+    for (const link of document.querySelectorAll("a[data-code]")) link.search = `view=why&${where}`;
   } catch {
     if (number === latestRequest) statusLine.textContent = "The server does not respond; the ranking is unchanged.";
   }
