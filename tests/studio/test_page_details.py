@@ -75,3 +75,16 @@ def test_the_interval_of_a_held_out_score_is_students():
     wanted = stats.t.interval(0.95, 36, loc=values.mean(), scale=stats.sem(values))
     np.testing.assert_allclose(_bound_mean(np.append(values, np.nan)), wanted, rtol=1e-9)
     assert _bound_mean(values[:1]) is None
+
+
+def test_uploads_are_counted(client):
+    def read_counts():
+        text = client.get("/metrics").text
+        return [
+            float(re.search(rf"^{name} ([0-9.]+)$", text, re.M)[1])
+            for name in ("podium_uploads_total", "podium_uploads_running")
+        ]
+
+    before, _ = read_counts()
+    upload(client, "few.csv", FEW)
+    assert read_counts() == [before + 1, 0]

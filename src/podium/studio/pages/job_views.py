@@ -171,18 +171,23 @@ def _build_tuning_blocks(document: dict[str, Any]) -> list[Block]:
     lines = tuple((row["name"], *_format_figures(row)) for row in rows)
     where = "on held-out queries" if document.get("held_out") else "on the queries it was tuned on"
     blocks: list[Block] = [ReportTable(Grid(head, lines, 1, f"The tuned configuration {where}"))]
+    trials = document.get("trials", ())
+    failed = any(t["failed"] for t in trials)
     tried = tuple(
-        (t["config"], format_decimal(t["mean"]), f"{t['queries']:,}", t["failed"])
-        for t in document.get("trials", ())
+        (t["config"], format_decimal(t["mean"]), f"{t['queries']:,}", *([t["failed"]] if failed else []))
+        for t in trials
     )
     if tried:
         title = f"{len(tried):,} configurations, on the queries that choose among them"
-        blocks.append(ReportTable(Grid(("configuration", "mean", "queries", "failed"), tried, 1, title)))
+        names = ("configuration", "mean", "queries", *(["failed"] if failed else []))
+        blocks.append(ReportTable(Grid(names, tried, 1, title)))
     if weights := document.get("weights"):
         pairs = tuple((str(w["expert"]), f"{w['weight']:g}") for w in weights)
         blocks.append(ReportTable(Grid(("expert", "weight"), pairs, 1, "Weights of the tuned configuration")))
     if left_out := document.get("left_out"):
-        grid = Grid(("method", "reason"), tuple(left_out.items()), 2, "Methods that were not tried")
+        # what could be done about it on the command line is left away
+        reasons = tuple((name, str(reason).partition(";")[0]) for name, reason in left_out.items())
+        grid = Grid(("method", "reason"), reasons, 2, "Methods that were not tried")
         blocks.append(ReportTable(grid))
     return [*blocks, tuple(document["notes"])] if document.get("notes") else blocks
 

@@ -83,7 +83,7 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
         "view": {"stroke": None},
     }
     if width <= PHONE:
-        colors["legend"] |= {"orient": "bottom", "columns": 2, "columnPadding": 30}
+        colors["legend"] |= {"orient": "bottom", "columns": 1}
         colors["axis"] = shades | {"labelLimit": 105}
     if theme == "dark":
         colors["range"] = {"category": DARK}
