@@ -88,3 +88,26 @@ def test_uploads_are_counted(client):
     before, _ = read_counts()
     upload(client, "few.csv", FEW)
     assert read_counts() == [before + 1, 0]
+
+
+def test_nothing_is_removed_without_a_question(client):
+    csrf = re.search(r'name="csrf" value="([0-9a-f]+)"', client.get("/").text)[1]
+    project = (
+        client.post("/collect", data={"csrf": csrf, "items": "ant\nbee\ncat"})
+        .headers["location"]
+        .split("/")[2]
+    )
+    address = f"/p/{project}/collect"
+    client.post(f"{address}/gold", data={"csrf": csrf, "first": "1", "second": "2", "answer": "first"})
+    client.post(f"{address}/invite", data={"csrf": csrf, "judge": "ann", "role": "judge"})
+    text = client.get(address).text + client.get(f"/p/{project}/data").text
+    for action in ("revoke", "gold-remove", "remove"):
+        forms = re.findall(rf'<form[^>]*action="/p/{project}/(?:collect/)?{action}"', text)
+        asked = re.findall(
+            rf'<div popover[^>]*><p>[^<]+</p>\s*<form[^>]*action="/p/{project}/(?:collect/)?{action}"', text
+        )
+        assert len(forms) == len(asked) >= 1, action
+    number = re.search(r'action="[^"]*revoke".*?name="invite" value="([^"]+)"', text, re.S)[1]
+    assert number in client.get(address).text
+    client.post(f"{address}/revoke", data={"csrf": csrf, "invite": number})
+    assert f'value="{number}"' not in client.get(address).text
