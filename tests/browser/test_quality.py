@@ -122,3 +122,21 @@ def test_the_theme_is_remembered(open_page, address):
     until(
         page, "[...document.querySelectorAll('.picture img')].every(i => i.currentSrc.includes('theme=dark'))"
     )
+
+
+def test_a_picture_that_a_busy_server_refused_comes_later(browser, address):
+    page = browser.new_page()
+    refused = []
+
+    def answer(route):
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.fulfill(status=503, body="still computing")
+
+    page.route("**/curves.svg*", answer)
+    page.goto(f"{address}/p/demo/methods")
+    settled(page)
+    assert len(refused) == 1
+    page.close()

@@ -134,6 +134,17 @@ for (const button of document.querySelectorAll("button[data-plot]")) {
   });
 }
 
+// a busy server may refuse a picture for a moment: it is asked for again, at most five times
+for (const image of document.querySelectorAll(".picture img")) {
+  let tries = 0;
+  const retry = () => {
+    if (++tries > 5) return;
+    setTimeout(() => { image.src = image.getAttribute("src"); }, 2000 * tries);
+  };
+  image.addEventListener("error", retry);
+  if (image.complete && image.naturalWidth === 0) retry();
+}
+
 // -- theme -----------------------------------------------------------------------------------------------------
 // the sources of a picture follow the system; a chosen theme replaces that condition
 function showThemedPictures() {
