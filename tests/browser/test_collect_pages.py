@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from browsing import CountedClicks
 from podium.testing.panels import simulate_panel
 
 WINDOWS = [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")]
@@ -116,18 +117,6 @@ def test_voting_pages_are_accessible(open_page, address):
         page.get_by_role("button", name="Vote now").click()
         page.wait_for_selector(".pair")
         check_accessibility(page)
-
-
-class CountedClicks:
-    """Clicks on a page, counted."""
-
-    def __init__(self, page):
-        self.page, self.count = page, 0
-
-    def __call__(self, locator):
-        locator.click()
-        self.count += 1
-        settle(self.page)
 
 
 def open_project(page, address, project):

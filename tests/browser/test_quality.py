@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from browsing import go, settled, until
+from browsing import CountedClicks, go, settled, until
 from podium import formats
 from podium.core.errors import PodiumWarning
 from podium.data.demo import demo
@@ -51,16 +51,16 @@ def test_pages_of_votes_have_no_barrier(open_page, find_barriers, tmp_path, shot
     shot(page, "board-390")
 
 
-def test_the_best_fusion_in_two_clicks(open_page, tmp_path):
-    """Best fusion: open the files, read the answer, take the result away."""
+def test_the_best_fusion_in_three_clicks(open_page, tmp_path):
+    """Best fusion: open the data, read the answer, take the result away."""
     page = open_page()
-    page.get_by_role("link", name="Open the demo").click()
-    settled(page)
+    click = CountedClicks(page)
+    click(page.get_by_role("link", name="Open the demo"))
     assert page.locator(".answer .winner").inner_text()
-    page.locator(".answer").get_by_role("link", name="Fuse with").click()
-    settled(page)
+    click(page.locator(".answer").get_by_role("link", name="Fuse with"))
     with page.expect_download():
-        page.get_by_role("link", name="Download the full ranking as CSV").click()
+        click(page.get_by_role("link", name="Download the full ranking as CSV"))
+    assert click.count == 3
 
 
 def test_train_and_apply_in_four_clicks(open_page, address, tmp_path):
@@ -68,17 +68,16 @@ def test_train_and_apply_in_four_clicks(open_page, address, tmp_path):
     with pytest.warns(PodiumWarning, match="items nobody ranks"):
         formats.write(new, tmp_path / "new.run", "trec")
     page = open_page()
-    go(page, address, "/p/demo/overview")
-    page.get_by_role("link", name="Experiments", exact=True).click()  # 1
+    click = CountedClicks(page)
+    click(page.get_by_role("link", name="Open the demo"))
+    click(page.get_by_role("link", name="Experiments", exact=True))
+    known = page.locator("#models ~ ul li").count() - page.locator("#models ~ ul li.muted").count()
+    click(page.get_by_role("button", name="Start fitting"))
+    until(page, f"document.querySelectorAll('#models ~ ul a[href*=apply]').length > {known}")
     settled(page)
-    page.get_by_role("button", name="Start fitting").click()  # 2
-    page.wait_for_selector("td.state:text-is('done')", timeout=120_000)
-    page.wait_for_selector("#models ~ ul a:text-is('apply')", timeout=60_000)
-    page.locator("#models ~ ul a:text-is('apply')").first.click()  # 3
-    settled(page)
-    page.set_input_files("input[type=file]", tmp_path / "new.run")
     with page.expect_download() as coming:
-        page.get_by_role("button", name="Apply and download").click()  # 4
+        click.choose_files(page.locator("#models ~ form input[type=file]"), tmp_path / "new.run")
+    assert click.count == 4
     assert coming.value.suggested_filename == "podium-result.run"
     assert len(coming.value.path().read_text().splitlines()) == len(set(new.lists.item.tolist()))
 
@@ -123,3 +122,21 @@ def test_the_theme_is_remembered(open_page, address):
     until(
         page, "[...document.querySelectorAll('.picture img')].every(i => i.currentSrc.includes('theme=dark'))"
     )
+
+
+def test_a_picture_that_a_busy_server_refused_comes_later(browser, address):
+    page = browser.new_page()
+    refused = []
+
+    def answer(route):
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.fulfill(status=503, body="still computing")
+
+    page.route("**/curves.svg*", answer)
+    page.goto(f"{address}/p/demo/methods")
+    settled(page)
+    assert len(refused) == 1
+    page.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import io
 import re
 import subprocess
@@ -178,3 +179,60 @@ def test_the_snippet_of_collected_votes_reads_their_download(client, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "4 votes" in done.stdout
+
+
+def run_code_of(client, project, folder, **state):
+    """What the code of a page prints, and shows in a notebook; `state` is that of its address."""
+    notebook = "display = lambda shown: print(shown._repr_html_())\n"
+    code = notebook + client.get(f"/p/{project}/share.json", params=state).json()["code"]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{code}\n{done.stderr}"
+    return done.stdout
+
+
+def test_every_page_leads_to_code_that_repeats_it(client, tmp_path):
+    """The code of a page is run in a process of its own and prints the figures of the page."""
+    page = get_page(client, "/p/demo/explain?q=q003&m=rrf&w:echo-1=0&t1.sort=2")
+    link = re.search(r'data-code href="(/p/demo/share\?[^"#]+)#code"', page)[1].replace("&amp;", "&")
+    assert "view=explain" in link
+    assert "sort" not in link
+    state = {"q": "q003", "m": "rrf", "w:echo-1": "0"}
+    shown = client.get("/p/demo/explain.json", params=state).json()
+    printed = run_code_of(client, "demo", tmp_path, view="explain", **state)
+    assert shown["text"]
+    for line in shown["text"]:
+        assert html.escape(line) in printed
+    assert "weights" in client.get(link.replace("share?", "share.json?")).json()["code"]
+    means = client.get("/p/demo/methods.json", params={"m": ["rrf", "borda"]}).json()["rows"]
+    printed = run_code_of(client, "demo", tmp_path, view="methods", m=["rrf", "borda"])
+    for row in means:
+        if row["name"] in ("rrf", "borda"):
+            assert f"{row['mean']:.4f}" in printed
+    assert "q003-d003" in run_code_of(client, "demo", tmp_path, view="query", q="q003")
+    assert "atlas-1" in run_code_of(client, "demo", tmp_path, view="experts")
+    config = client.get("/p/demo/deploy.json", params={"m": "rrf", "to": "elasticsearch"}).json()["config"]
+    assert config in run_code_of(client, "demo", tmp_path, view="deploy", m="rrf", to="elasticsearch")
+
+
+def test_the_code_of_the_pages_of_votes(client, tmp_path):
+    lines = ["model_a,model_b,winner,judge,length_a,length_b"]
+    lines += [
+        f"m{n % 3},m{(n + 1 + n % 2) % 3},model_{'ab'[n % 5 < 3]},j{n % 4},{n % 7},{n % 11}"
+        for n in range(160)
+    ]
+    (tmp_path / "arena.csv").write_text("\n".join(lines))
+    project = upload(client, ("arena.csv", "\n".join(lines).encode()))
+    state = {"view": "leaderboard", "control": "length", "anytime": "1", "trust": "1"}
+    board = client.get(f"/p/{project}/leaderboard.json", params=state).json()
+    printed = run_code_of(client, project, tmp_path, **state)
+    for row in board["rows"]:
+        assert f"{row['score']:.0f}" in printed
+    for row in board["contextual"]["rows"]:
+        assert f"{row['score']:.5g}" in printed
+    crowd = client.get(f"/p/{project}/annotators.json").json()["rows"]
+    printed = run_code_of(client, project, tmp_path, view="annotators")
+    assert all(row["annotator"] in printed and f"{row['quality']:.2f}" in printed for row in crowd)
+    assert "j" in run_code_of(client, project, tmp_path, view="judges", gold="judge:j1")
+    run_code_of(client, project, tmp_path, view="worker", who="j1")

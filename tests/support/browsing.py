@@ -27,3 +27,22 @@ def settled(page):
 def go(page, address, where):
     page.goto(address + where)
     settled(page)
+
+
+class CountedClicks:
+    """Clicks on a page, counted; the choice of files is a click, too."""
+
+    def __init__(self, page):
+        self.page, self.count = page, 0
+
+    def __call__(self, locator):
+        locator.click()
+        self.count += 1
+        settled(self.page)
+
+    def choose_files(self, locator, files):
+        """The files are chosen in a window of the system that the click opens."""
+        with self.page.expect_file_chooser() as chooser:
+            locator.click()
+        self.count += 1
+        chooser.value.set_files(files)

@@ -97,7 +97,9 @@ def render_block(
         live = (
             f'<button type="button" class="live" data-plot="{where}&amp;plot=1" hidden>Interactive</button>'
         )
-        return f'<figure>{holder}<figcaption>{caption} <a href="{where}">SVG</a> {live}</figcaption></figure>'
+        image = escape_html(pictures.replace("{}.svg", "{}.png").format(block.name))
+        files = f'<a href="{where}">SVG</a> <a href="{image}">PNG</a>'
+        return f"<figure>{holder}<figcaption>{caption} {files} {live}</figcaption></figure>"
     if interactive:
         text = json.dumps(charts.to_vega_lite(block.chart), ensure_ascii=False).replace("<", "\\u003c")
         spec = f'<script type="application/json">{text}</script>'

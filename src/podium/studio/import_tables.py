@@ -18,6 +18,7 @@ from podium.storage.files import Source
 
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "spaces"}
 FEW = 3  # columns up to which cells are judged although the columns have names
+SEARCHED = 20  # columns up to which votes are looked for by their cells
 SAMPLE = 400  # rows from which a column is judged
 # the roles of a column on the Data page, and the names under which the readers know them
 ROLES = {
@@ -234,7 +235,8 @@ def _guess_by_cells(table: RawTable) -> dict[str, str]:
     sample, names = table.sample, list(table.names)
     columns = {name: [row[k] for row in sample] for k, name in enumerate(table.names)}
     constant = [n for n in names if len(set(columns[n])) == 1 and len(sample) > 3]
-    for winner in reversed(names):
+    # tables of features without a header have hundreds of columns, and the search grows with their cube
+    for winner in reversed(names) if len(names) <= SEARCHED else ():
         for a in names:
             for b in names[names.index(a) + 1 :]:
                 if winner not in (a, b) and _is_one_of(columns[winner], columns[a], columns[b]):

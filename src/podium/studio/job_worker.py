@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import secrets
 import sqlite3
@@ -20,13 +21,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import ParameterError, PodiumError
 from podium.studio.form_fields import spell_option
 from podium.studio.job_queue import Job, JobState
 from podium.studio.settings import ServerSettings
 from podium.studio.store import Store
+
+if TYPE_CHECKING:
+    from podium.kernels.dispatch import F8
 
 STALE = 20.0  # seconds without a heartbeat after which an owner counts as dead
 BEAT = 1.0  # seconds between heartbeats
@@ -109,7 +113,8 @@ def _run_tuning(store: Store, job: Job, data: Any, tell: ProgressCallback) -> tu
         resume=store.job_folder(job.id),
         progress=tell,
     )
-    return tuning.conclusion(), tuning.to_dict(), tuning.best
+    held_out = {"score_interval": _bound_mean(tuning.values["tuned"]) if tuning.folds > 1 else None}
+    return tuning.conclusion(), tuning.to_dict() | held_out, tuning.best
 
 
 def _run_fit(_: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str, Any, Any]:
@@ -124,12 +129,25 @@ def _run_fit(_: Store, job: Job, data: Any, tell: ProgressCallback) -> tuple[str
     words, document = f"{method!r} was fitted on {len(data.preferences):,} queries.", {"method": repr(method)}
     if method.tags.supervised:
         more, held = _measure_held_out(job.settings["method"], data, tell)
-        words, document = f"{words} {more}", document | {"held_out": held}
+        words, document = f"{words} {more}", document | held
     tell(1, 1, "fitted")
     return words, document, method
 
 
-def _measure_held_out(method: str, data: Any, tell: ProgressCallback) -> tuple[str, Any]:
+def _bound_mean(values: F8) -> tuple[float, float] | None:
+    """Student's 95 % interval of a mean over queries; None for a single query."""
+    import numpy as np
+
+    from podium.kernels.distributions import student_quantile
+
+    known = values[~np.isnan(values)]
+    if len(known) < 2:
+        return None
+    reach = float(student_quantile(len(known) - 1, 0.975)) * float(known.std(ddof=1)) / math.sqrt(len(known))
+    return float(known.mean()) - reach, float(known.mean()) + reach
+
+
+def _measure_held_out(method: str, data: Any, tell: ProgressCallback) -> tuple[str, dict[str, Any]]:
     """Cross-validate the method on held-out queries and compare it with an unsupervised method."""
     from podium.evaluate.crossvalidation import cross_validate
     from podium.methods.learned.baseline_comparison import make_baseline
@@ -140,7 +158,7 @@ def _measure_held_out(method: str, data: Any, tell: ProgressCallback) -> tuple[s
             data, {plain: plain, "model": method}, [METRIC], progress=tell, choose_by=METRIC
         ).compare(plain)
     except PodiumError as error:
-        return f"It was not evaluated on held-out queries: {error}", None
+        return f"It was not evaluated on held-out queries: {error}", {"held_out": None}
     row, base = comparison.row("model", METRIC), comparison.row(plain, METRIC)
     worse = row.mean < base.mean
     words = (
@@ -148,7 +166,8 @@ def _measure_held_out(method: str, data: Any, tell: ProgressCallback) -> tuple[s
         f"that of {plain} {base.mean:.4f}"
     )
     words += f": it is WORSE; use {plain}, or label more queries." if worse else "."
-    return words, comparison.to_dict()
+    interval = _bound_mean(comparison.evaluations["model"][METRIC])
+    return words, {"held_out": comparison.to_dict(), "score_interval": interval}
 
 
 KINDS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], Callable[..., tuple[str, Any, Any]]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, Literal
 
 from podium.studio.security import RequestRefused
 from podium.studio.settings import Limits
@@ -23,6 +23,25 @@ def limit_share(most: int, quarters: int) -> int:
     (48, 4)
     """
     return most * quarters // 4 if most >= SHARED else most
+
+
+class UploadSlots(asyncio.Semaphore):
+    """Uploads that are read at once, counted."""
+
+    def __init__(self, most: int, meters: RequestMetrics) -> None:
+        super().__init__(most)
+        self._meters = meters
+
+    async def acquire(self) -> Literal[True]:
+        """Wait for a slot, and count the upload."""
+        await super().acquire()
+        self._meters.count_upload(1)
+        return True
+
+    def release(self) -> None:
+        """Give the slot back."""
+        self._meters.count_upload(-1)
+        super().release()
 
 
 class RequestSlots:

@@ -40,6 +40,9 @@ class RequestMetrics:
         )
         self.received_bytes = 0  # of all bodies
         self.watch("podium_received_bytes", "Bytes of bodies received", lambda: self.received_bytes)
+        self.uploads = 0  # that are being read
+        self.watch("podium_uploads_running", "Uploads being read", lambda: self.uploads)
+        self._uploads = Counter("podium_uploads", "Uploads read", registry=self._registry)
         self._canceled = Counter(
             "podium_computations_canceled", "Computations whose process was killed", registry=self._registry
         )
@@ -73,6 +76,12 @@ class RequestMetrics:
             meters = self._meters[key] = self._requests.labels(*map(str, key)), self._seconds.labels(route)
         meters[0].inc()
         meters[1].observe(seconds)
+
+    def count_upload(self, change: int) -> None:
+        """Count an upload that begins (1) or ends (-1)."""
+        self.uploads += change
+        if change > 0:
+            self._uploads.inc()
 
     def count_canceled(self) -> None:
         """Count a computation whose process was killed."""

@@ -5,7 +5,6 @@ A view is a function with `@register_view` in a module of this package or of a p
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
@@ -24,6 +23,7 @@ from podium.studio.pages import (
 )
 from podium.studio.pages.page_routes import respond_error
 from podium.studio.pages.view_context import StillComputing
+from podium.studio.request_slots import UploadSlots
 from podium.studio.workspace import Workspace
 
 __all__ = ["install_pages", "respond_error"]
@@ -48,7 +48,7 @@ def install_pages(app: FastAPI) -> None:
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.workspace = Workspace(app.state.store, app.state.settings)
-    app.state.uploads = asyncio.Semaphore(app.state.settings.limits.uploads)
+    app.state.uploads = UploadSlots(app.state.settings.limits.uploads, app.state.meters)
     settings = app.state.settings
     with supervise_worker(app.state.store, settings.roots, settings) as keeper:
         app.state.keeper = keeper

@@ -13,7 +13,9 @@ from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext, register_view
 
 
-@register_view("experts", "Experts", 70, goal="Explain")
+@register_view(
+    "experts", "Experts", 70, applies=lambda data: len(data.preferences.experts) > 1, goal="Explain"
+)
 def build_experts_view(c: ViewContext) -> View:
     """Agreement of experts, leave-one-out effects, and their weights in fitted models."""
     inputs = c.collect_inputs()

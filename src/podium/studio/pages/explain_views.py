@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from podium.analysis.explain import Explanation, explain
+from podium.core.tables import shorten_text
 from podium.data.consensus import RankedItem
 from podium.data.ids import Id
 from podium.evaluate.comparison import compare_evaluations
@@ -104,8 +105,8 @@ def _describe_effect(effect: Mapping[str, Any]) -> str:
 def _rank_rows(c: ViewContext) -> list[dict[str, Any]]:
     """The ranking of the query in view, with links that make an item A or B."""
     spec, _, q, factors, places, before = rank_with_factors(c)
-    texts, graded = item_texts(before), select_grades(c, q)
-    a, b = _choose_pair(c, places, q)
+    texts, graded, known = item_texts(before), select_grades(c, q), find_item_texts(c)
+    a, b = choose_pair(c, places, q)
     state = [("q", id_text(q, c.data.preferences.queries)), ("m", spec), ("metric", c.get_value("metric"))]
     state += [(MARK + id_text(e, c.data.preferences.experts), f"{f:g}") for e, f in factors.items()]
     rows = []
@@ -113,6 +114,7 @@ def _rank_rows(c: ViewContext) -> list[dict[str, Any]]:
         text = texts[r.item]
         rows.append({
             "rank": r.rank, "before": before[r.item], "item": text, "label": graded.get(r.item),
+            "about": "" if r.item not in known else shorten_text(known[r.item].title or known[r.item].body, 120),
             "is_a": r.item == a, "is_b": r.item == b,
             "as_a": c.build_link("explain", *state, ("item", text), ("over", texts[b] if b != r.item else texts[a])),
             "as_b": c.build_link("explain", *state, ("item", texts[a] if a != r.item else texts[b]), ("over", text)),
@@ -120,7 +122,7 @@ def _rank_rows(c: ViewContext) -> list[dict[str, Any]]:
     return rows
 
 
-def _choose_pair(c: ViewContext, places: list[RankedItem], q: Id) -> tuple[Id, Id]:
+def choose_pair(c: ViewContext, places: list[RankedItem], q: Id) -> tuple[Id, Id]:
     """The two items in the URL; by default the first of the ranking and the one below it."""
     by_text = {text: item for item, text in item_texts(r.item for r in places).items()}
     a, b = resolve_item(c, "item", by_text, q), resolve_item(c, "over", by_text, q)
@@ -133,7 +135,7 @@ def _choose_pair(c: ViewContext, places: list[RankedItem], q: Id) -> tuple[Id, I
 def build_explain_view(c: ViewContext) -> View:
     """Why one item is above another, with their texts; sliders that are measured on all judged queries."""
     spec, method, q, factors, places, _ = rank_with_factors(c)
-    a, b = _choose_pair(c, places, q)
+    a, b = choose_pair(c, places, q)
     over = b if b != a else None
     explanation = explain(method, c.data.preferences, q, a, over=over, features=c.select_features(method))
     texts, graded = find_item_texts(c), select_grades(c, q)
@@ -147,7 +149,7 @@ def build_explain_view(c: ViewContext) -> View:
         else ""
         for word, n in (("before", position - 1), ("after", position + 1))
     }
-    more = {
+    more: dict[str, Any] = {
         "spec": spec, "query": id_text(q, queries), "queries": [id_text(i, queries) for i in queries[:QUERIES]],
         "methods": c.methods(), "models": c.models(), "metric": effect["metric"], "metrics": METRICS,
         "cards": _build_cards(explanation, texts, graded), "lines": explanation.lines[2:], "effect": effect,
@@ -166,9 +168,11 @@ def build_explain_view(c: ViewContext) -> View:
         Figure("between", explanation.chart(), f"What each expert adds between the two: {how}."),
         ReportTable(replace(grid, title="What each expert adds between them")),
     ]
-    title = f"Why {a} is above {b}" if over is not None else f"Why {a} is where it is"
-    if explanation.over is not None and explanation.item.rank > explanation.over.rank:
-        title = f"Why {a} is below {b}"
+    cards = more["cards"]
+    title = f"Why {cards[0]['title']} is where it is"
+    if explanation.over is not None:
+        side = "below" if explanation.item.rank > explanation.over.rank else "above"
+        title = f"Why {cards[0]['title']} is {side} {cards[1]['title']}"
     return View(title, document, HEAD, rows, blocks, "explain.html", more)
 
 

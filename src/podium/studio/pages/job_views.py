@@ -7,18 +7,18 @@ import time
 from typing import Any
 
 from podium.core import registry
-from podium.core.tables import Grid, format_decimal
+from podium.core.tables import Grid, format_decimal, format_p_value
 from podium.reporting.blocks import Block, ReportTable
-from podium.reporting.sections import tuning_blocks
 from podium.studio.job_queue import Job
 from podium.studio.pages.view_context import METRICS, View, ViewContext, register_view
 
 HEAD = ("job", "kind", "state", "share", "words", "left", "settings", "tries", "model")
 FOUND = (
     "experiment",
-    "parameters",
+    "method and parameters",
     "metric",
     "held-out score",
+    "95 % interval",
     "gain over rrf",
     "interval of the gain",
     "took",
@@ -83,9 +83,17 @@ def _format_experiment(job: Job) -> tuple[str, tuple[str, ...]] | None:
         model = rows.get("model", {})
         config, metric = document.get("method", ""), model.get("metric", "")
         value, gain, low, high = (model.get(k) for k in ("mean", "difference", "low", "high"))
-    span = f"{format_decimal(low, sign=True)} to {format_decimal(high, sign=True)}" if low is not None else ""
+    span = _format_span(low, high, sign=True)
+    # jobs of older versions have no interval of the score
+    own = _format_span(*(document.get("score_interval") or (None, None)))
     score = format_decimal(value) or "not measured"
-    return job.id, (config, metric, score, format_decimal(gain, sign=True), span, took)
+    return job.id, (config, metric, score, own, format_decimal(gain, sign=True), span, took)
+
+
+def _format_span(low: float | None, high: float | None, *, sign: bool = False) -> str:
+    if low is None or high is None:
+        return ""
+    return f"{format_decimal(low, sign=sign)} to {format_decimal(high, sign=sign)}"
 
 
 def _find_start(job: Job) -> float:
@@ -129,10 +137,66 @@ def build_job_view(c: ViewContext) -> View:
         job = c.work.store.job("")  # jobs of other projects are not shown here
     document = job.result.get("document") if isinstance(job.result, dict) else None
     blocks: list[Block] = [job.words or job.state]
-    if job.kind == "tune" and document is not None:
-        blocks = tuning_blocks(document)
-    if job.kind == "fit" and document is not None and document.get("held_out"):
-        blocks += tuning_blocks({"cross-validated on held-out queries": document["held_out"]["rows"]})
+    if isinstance(document, dict):
+        blocks += _build_tuning_blocks(document) if job.kind == "tune" else _build_fit_blocks(document)
     row = _format_job_row(job)
-    return View(f"Job: {job.kind}", {**dict(zip(HEAD, row, strict=True)), "document": document}, HEAD, [row], blocks,
-                "job.html", {"job": job, "model": row[-1]})  # fmt: skip
+    names = _name_experiments(c.work.store.jobs(c.project.id))
+    subject = job.settings.get("method") or job.settings.get("metric") or job.kind
+    more = {"job": job, "model": row[-1]}
+    document = {**dict(zip(HEAD, row, strict=True)), "document": document}
+    return View(f"{names[job.id].capitalize()}: {subject}", document, HEAD, [row], blocks, "job.html", more)
+
+
+def _build_fit_blocks(document: dict[str, Any]) -> list[Block]:
+    """The model and the method that needs no labels, on held-out queries."""
+    rows = (document.get("held_out") or {}).get("rows", ())
+    lines = tuple(
+        (document.get("method", "model") if row["name"] == "model" else row["name"], *_format_figures(row),
+         "" if row["wins"] is None else f"{row['wins']}/{row['ties']}/{row['losses']}")
+        for row in rows
+    )  # fmt: skip
+    if not lines:
+        return []
+    head = (f"{rows[0]['metric']}", "mean", "difference", "95 % interval", "p", "won/tied/lost")
+    return [ReportTable(Grid(head, lines, 1, "Cross-validated on held-out queries"))]
+
+
+def _build_tuning_blocks(document: dict[str, Any]) -> list[Block]:
+    """The tuned configuration and its rivals on held-out queries, all that was tried, and what was not."""
+    rows = [
+        {"name": f"tuned ({document.get('config', '')})", "mean": document.get("tuned")},
+        *document.get("rows", ()),
+    ]
+    head = (str(document.get("metric", "")), "mean", "tuned is better by", "95 % interval", "p")
+    lines = tuple((row["name"], *_format_figures(row)) for row in rows)
+    where = "on held-out queries" if document.get("held_out") else "on the queries it was tuned on"
+    blocks: list[Block] = [ReportTable(Grid(head, lines, 1, f"The tuned configuration {where}"))]
+    trials = document.get("trials", ())
+    failed = any(t["failed"] for t in trials)
+    tried = tuple(
+        (t["config"], format_decimal(t["mean"]), f"{t['queries']:,}", *([t["failed"]] if failed else []))
+        for t in trials
+    )
+    if tried:
+        title = f"{len(tried):,} configurations, on the queries that choose among them"
+        names = ("configuration", "mean", "queries", *(["failed"] if failed else []))
+        blocks.append(ReportTable(Grid(names, tried, 1, title)))
+    if weights := document.get("weights"):
+        pairs = tuple((str(w["expert"]), f"{w['weight']:g}") for w in weights)
+        blocks.append(ReportTable(Grid(("expert", "weight"), pairs, 1, "Weights of the tuned configuration")))
+    if left_out := document.get("left_out"):
+        # what could be done about it on the command line is left away
+        reasons = tuple((name, str(reason).partition(";")[0]) for name, reason in left_out.items())
+        grid = Grid(("method", "reason"), reasons, 2, "Methods that were not tried")
+        blocks.append(ReportTable(grid))
+    return [*blocks, tuple(document["notes"])] if document.get("notes") else blocks
+
+
+def _format_figures(row: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Mean, difference, interval and p-value of a row; empty where it is the baseline."""
+    p = row.get("p")
+    return (
+        format_decimal(row["mean"]),
+        format_decimal(row.get("difference"), sign=True), _format_span(row.get("low"), row.get("high"), sign=True),
+        "" if p is None else format_p_value(p),
+    )  # fmt: skip

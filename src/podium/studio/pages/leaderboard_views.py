@@ -43,6 +43,8 @@ def build_leaderboard_view(c: ViewContext) -> View:
     if board is None:
         check_pairs(c.work.settings.limits, c.data.preferences)
         raise ParameterError("no leaderboard for these data; it needs repeated votes on the same items")
+    if c.data.labels is None:  # the answer of votes is their board, and costs nothing more
+        c.find_answer()
     top = c.get_whole_number("top", 0, 0, len(board.rows)) or None
     count = c.get_whole_number("count", 10, 1, 1000)
     roots, store = c.work.settings.roots, c.work.store

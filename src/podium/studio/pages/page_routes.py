@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -25,6 +27,7 @@ from podium.studio.pages import projects, render
 from podium.studio.pages.data_tables import build_table_page
 from podium.studio.pages.navigation import choose_first_view, list_goals
 from podium.studio.pages.overview import describe_data
+from podium.studio.pages.snippets import REPEATED
 from podium.studio.pages.toasts import find_toast
 from podium.studio.pages.view_context import StillComputing, View, ViewContext, views
 from podium.studio.problems import PROBLEM, problem_document
@@ -33,8 +36,10 @@ from podium.studio.workspace import Workspace
 SHORT = {"cache-control": "private, max-age=300"}
 FRESH = {"cache-control": "no-store"}
 ALONE = {"content-security-policy": "sandbox"}  # a figure opened directly must not act as a page
-ANSWERED = ("Results", "Explain", "Improve")  # goals whose pages show the answer
+ANSWERED = ("Results", "Explain", "Improve", "Collect", "Share")  # goals whose pages show the answer
+TITLES = {404: "Not found", 413: "Too large", 422: "This cannot be done"}  # of pages of errors
 RECENT = 8  # projects in the switcher
+TABLE_STATE = re.compile(r"t\d+\.")  # parameters of the tables of a page
 CONTEXT = "podium.view_context"  # of the request, in its scope
 
 
@@ -97,7 +102,12 @@ def respond_error(request: Request, error: PodiumError) -> Response:
         return Response(tables.format_json(document), status, media_type=PROBLEM)
     if path.endswith((".csv", ".svg")):
         return Response(f"{words}\n", status, media_type="text/plain")
-    return _respond_page(request, "error.html", status, title="Error", error=words)
+    here: dict[str, Any] = {}
+    if CONTEXT not in request.scope and (project := request.path_params.get("project")):
+        with contextlib.suppress(PodiumError):  # the way back is to the project, if there is one
+            here = {"project": request.app.state.store.project(project)}
+    title, sentence = TITLES.get(status, "Error"), f"{words[:1].upper()}{words[1:]}"
+    return _respond_page(request, "error.html", status, title=title, error=sentence, **here)
 
 
 def redirect_to_data(request: Request, error: UnreadableProject) -> Response:
@@ -202,7 +212,7 @@ def show_view(request: Request, project: str, view: str) -> Response:
         request,
         content.template,
         title=content.title,
-        exports={k: f"{base}.{k}{state}" for k in ("json", "csv")},
+        exports={k: f"{base}.{k}{state}" for k in ("json", "csv")} | _link_code(c, name),
         blocks=[
             render.render_table(build_table_page(b.grid, f"t{n}", c.parameters, content.links), c.data.texts)
             if isinstance(b, ReportTable)
@@ -211,6 +221,14 @@ def show_view(request: Request, project: str, view: str) -> Response:
         ],
         **content.more,
     )
+
+
+def _link_code(c: ViewContext, name: str) -> dict[str, str]:
+    """The address of the code that repeats a view in its present state, if there is code for it."""
+    if name not in REPEATED:
+        return {}
+    state = [(k, v) for k, v in c.parameters if k != "view" and not TABLE_STATE.match(k)]
+    return {"code": f"{c.build_link('share', ('view', name), *state)}#code"}
 
 
 def respond_form_again(

@@ -23,7 +23,7 @@ EXPERTS = 60
 COLUMNS = 4  # methods in the heatmap
 
 
-@register_view("queries", "Queries", 50, goal="Explain")
+@register_view("queries", "Queries", 50, applies=lambda data: len(data.preferences) > 1, goal="Explain")
 def build_queries_view(c: ViewContext) -> View:
     """All queries with their statistics, in the requested order."""
     p = c.data.preferences

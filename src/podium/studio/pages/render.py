@@ -22,7 +22,9 @@ from podium.studio.pages.data_tables import TablePage
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
 WIDE, NARROW, BESIDE = 1040, 200, 150  # pixels: a card, the least width of a plot, what lies beside it
 PHONE = 340  # pixels of a card on a phone
-LETTERS = 42  # of a title that fit there in one line
+SMALLEST_CELL, LARGEST_CELL = 12, 44  # pixels of a cell of a heatmap, where it is fitted to its card
+TRIED = 1.5  # by what the cells are widened to measure how the drawing grows
+LETTERS = 36  # of a title that fit there in one line
 # colors of categories on a dark page: the palette of the light one, lighter
 DARK = ["#6fb7ff", "#ff9a5c", "#4fd1a5", "#e6a3cb", "#f5c451", "#9bd4f5", "#e8edf3", "#a0a8b2"]
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -67,6 +69,7 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
     }
     colors: dict[str, dict[str, Any]] = {
         "axis": shades,
+        "axisX": {"labelSeparation": 14},
         "legend": {"labelColor": text, "titleColor": text, "labelLimit": 220},
         "header": {"labelColor": text, "titleColor": text},
         "title": {
@@ -80,7 +83,7 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
         "view": {"stroke": None},
     }
     if width <= PHONE:
-        colors["legend"] |= {"orient": "bottom", "columns": 2}
+        colors["legend"] |= {"orient": "bottom", "columns": 1}
         colors["axis"] = shades | {"labelLimit": 105}
     if theme == "dark":
         colors["range"] = {"category": DARK}
@@ -89,7 +92,7 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
     merged = {name: config.get(name, {}) | values for name, values in colors.items()}
     # fonts of browsers are wider than those that measured the labels
     styled = styled.properties(
-        background="transparent", padding={"left": 16, "right": 18, "top": 4, "bottom": 4}
+        background="transparent", padding={"left": 28, "right": 18, "top": 4, "bottom": 4}
     )
     styled.config = config | merged
     if width <= PHONE:
@@ -99,7 +102,7 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
 
 def _wrap_titles(chart: Any) -> None:
     """Break the lines of titles that are longer than a phone is wide."""
-    for part in (chart, *(getattr(chart, "vconcat", None) or ())):
+    for part in _list_parts(chart):
         title = part.to_dict(validate=False).get("title")
         lines = {"text": title} if isinstance(title, str) else title
         if isinstance(lines, dict):
@@ -112,23 +115,61 @@ def _wrap_titles(chart: Any) -> None:
 
 def _fit_width(chart: Any, width: int) -> Any:
     """Make a chart as wide as its place: what lies beside the plot (labels, legend) is measured in a drawing."""
+    parts = _list_parts(chart)
+    panels = getattr(chart, "hconcat", None) or getattr(chart, "concat", None) or ()
     free = [
         part
-        for part in (chart, *(getattr(chart, "vconcat", None) or ()))
+        for part in parts
         if isinstance(getattr(part, "width", None), int | float) and part.width >= NARROW
     ]
-    if not free:
-        return chart
+    if not free or len(panels) > 1:
+        return _fit_steps(chart, parts, width)
     plot = width - BESIDE
     for _ in range(2):
         for part in free:
             part.width = plot
-        drawn = re.search(r'<svg[^>]*? width="([0-9.]+)"', charts.render_svg(chart, "f"))
-        excess = float(drawn[1]) - width if drawn else 0.0
-        plot = max(round(plot - excess), NARROW // 2)
+        plot = max(round(plot - (_measure_width(chart) - width)), NARROW // 2)
     for part in free:
         part.width = plot
     return chart
+
+
+def _list_parts(chart: Any) -> list[Any]:
+    """The charts of which a chart is put together, itself included."""
+    parts = [chart]
+    for name in ("vconcat", "hconcat", "concat"):
+        for part in getattr(chart, name, None) or ():
+            parts += _list_parts(part)
+    return parts
+
+
+def _measure_width(chart: Any) -> float:
+    drawn = re.search(r'<svg[^>]*? width="([0-9.]+)"', charts.render_svg(chart, "f"))
+    return float(drawn[1]) if drawn else 0.0
+
+
+def _fit_steps(chart: Any, parts: Sequence[Any], width: int) -> Any:
+    """Make the cells of a chart as wide as its place allows; on a phone they stay as they are, and it scrolls."""
+    steps = {n: part.width["step"] for n, part in enumerate(parts) if _has_steps(part)}
+    if not steps or width <= PHONE:
+        return chart
+
+    def widen(factor: float) -> None:
+        for n, step in steps.items():
+            parts[n].width = {"step": step * factor}
+
+    before = _measure_width(chart)
+    widen(TRIED)
+    growth = (_measure_width(chart) - before) / (TRIED - 1)
+    room = (width - before) / growth if growth > 0 else 0.0
+    widen(min(max(1 + room, SMALLEST_CELL / min(steps.values())), max(LARGEST_CELL / max(steps.values()), 1)))
+    return chart
+
+
+def _has_steps(part: Any) -> bool:
+    """Whether the width of a chart is a number of steps."""
+    width = getattr(part, "width", None)
+    return isinstance(width, dict) and "step" in width
 
 
 @functools.cache

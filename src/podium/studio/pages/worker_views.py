@@ -50,6 +50,8 @@ def build_annotators_view(c: ViewContext) -> View:
         raise ParameterError(
             "no annotators in these data; this needs votes, or ratings on a short scale, of three or more people"
         )
+    if c.data.labels is None:  # known from what was computed for this page
+        c.find_answer()
     rows_of_crowd = () if crowd is None else crowd.rows
     experts = c.data.preferences.experts
     suspects = [
@@ -168,6 +170,8 @@ def _tabulate_cases(cases: list[dict[str, Any]]) -> ReportTable:
     else:  # ratings are of one item
         heads = ("query", "item", "this annotator")
         lines = tuple((c["query"], c["item"]["title"], c["words"]) for c in cases)
+    if len({line[0] for line in lines}) == 1:  # the query is the same everywhere
+        heads, lines = heads[1:], tuple(line[1:] for line in lines)
     return ReportTable(Grid(heads, lines, len(heads)))
 
 

@@ -16,15 +16,18 @@ function readWeights() {
 
 function showPairRanking(rows) {
   const body = document.querySelector("#pair-ranking tbody");
+  const isLabeled = "labeled" in body.parentNode.dataset;
   body.replaceChildren();
   for (const r of rows) {
     const row = body.insertRow();
     if (r.is_a || r.is_b) row.className = "here";
-    const cells = [[r.rank, "right"], [r.item, "wrap"], [r.label ?? "", "right"], [r.before === r.rank ? "" : r.before, "right"]];
+    const cells = [[r.rank, "right"], [r.item, "wrap"], [r.before === r.rank ? "" : r.before, "right"]];
+    if (isLabeled) cells.splice(2, 0, [r.label ?? "", "right"]);
     for (const [text, name] of cells) {
       const cell = row.insertCell();
       cell.textContent = text;
       cell.className = name;
+      if (text === r.item && r.about) cell.append(Object.assign(document.createElement("span"), { className: "about", textContent: r.about }));
     }
     const links = row.insertCell();
     links.className = "letters";
@@ -50,6 +53,8 @@ async function measureWeights() {
     if (effect.now !== null) document.getElementById("effect-now").textContent = effect.now.toFixed(4);
     showPairRanking(effect.ranking);
     history.replaceState(null, "", `?${state}`);
+    for (const link of document.querySelectorAll("a[data-export]")) link.search = state;
+    for (const link of document.querySelectorAll("a[data-code]")) link.search = `view=explain&${state}`;
   } catch {
     if (number === newestEffect) words.textContent = "The server does not respond; the figures are those of other weights.";
   }

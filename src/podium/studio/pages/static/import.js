@@ -55,10 +55,11 @@ for (const form of document.querySelectorAll("form[data-autosubmit]")) {
   });
 }
 
-// Apply: the page stays, so an error loses neither the choices nor the files
-const applyForm = document.getElementById("apply");
-if (applyForm) {
-  const words = document.getElementById("applying");
+// Apply: the choice of files sends the form; the page stays, so an error loses neither the choices nor the files
+for (const applyForm of document.querySelectorAll("form[data-apply]")) {
+  const words = applyForm.querySelector("[role=status]");
+  const files = applyForm.querySelector("input[type=file]");
+  files.addEventListener("change", () => { if (files.files.length) applyForm.requestSubmit(); });
   const button = applyForm.querySelector("button");
   applyForm.addEventListener("submit", async (event) => {
     event.preventDefault();

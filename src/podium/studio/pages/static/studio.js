@@ -61,6 +61,7 @@ async function rerank() {
     document.getElementById("old").hidden = false;
     history.replaceState(null, "", `?${where}`);
     for (const link of document.querySelectorAll("a[data-export]")) link.search = where;
+    for (const link of document.querySelectorAll("a[data-code]")) link.search = `view=why&${where}`;
   } catch {
     if (number === latestRequest) statusLine.textContent = "The server does not respond; the ranking is unchanged.";
   }
@@ -131,6 +132,17 @@ for (const button of document.querySelectorAll("button[data-plot]")) {
     holder.replaceChildren(chart);
     button.remove();
   });
+}
+
+// a busy server may refuse a picture for a moment: it is asked for again, at most five times
+for (const image of document.querySelectorAll(".picture img")) {
+  let tries = 0;
+  const retry = () => {
+    if (++tries > 5) return;
+    setTimeout(() => { image.src = image.getAttribute("src"); }, 2000 * tries);
+  };
+  image.addEventListener("error", retry);
+  if (image.complete && image.naturalWidth === 0) retry();
 }
 
 // -- theme -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,113 @@
+"""What the pages show in detail: whole rankings, charts that fill their card, held-out scores, errors with a way on."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from podium import make
+from podium.data.demo import demo
+from podium.studio.job_worker import _bound_mean
+from podium.studio.pages import render
+from serving import serving
+
+HEAD = "judge,winner,loser\n"
+PAIRS = [(n % 70, (7 * n + 1 + n % 3) % 70) for n in range(400)]
+MANY = HEAD + "".join(f"j{n % 4},m{a},m{b}\n" for n, (a, b) in enumerate(PAIRS) if a != b)
+FEW = HEAD + "".join(f"j{n % 3},a,{'bc'[n % 2]}\n" for n in range(30)) + "j0,b,c\nj1,c,b\nj2,b,a\nj2,c,a\n"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("studio"), processes=0) as client:
+        yield client
+
+
+def upload(client, name, text):
+    csrf = re.search(r'name="csrf" value="([0-9a-f]+)"', client.get("/").text)[1]
+    files = [("files", (name, text.encode()))]
+    return client.post("/open/upload", data={"csrf": csrf}, files=files).headers["location"].split("/")[2]
+
+
+def read_table(client, address):
+    return client.get(f"{address}/t0.rows").json()["rows"]
+
+
+def test_fuse_shows_every_query_or_every_item(client):
+    rows = read_table(client, "/p/demo/fuse")
+    result = make(client.get("/p/demo/fuse.json").json()["method"]).aggregate(demo().preferences)
+    assert [row[0] for row in rows] == list(result.queries)
+    assert rows[3][2:4] == [str(item) for item in result.ranking(rows[3][0])[:2]]
+    project = upload(client, "votes.csv", MANY)
+    rows = read_table(client, f"/p/{project}/fuse")
+    assert len({row[0] for row in rows}) == 70
+    assert [int(row[1]) for row in rows] == sorted(int(row[1]) for row in rows)
+
+
+def test_the_answer_of_votes_stands_on_their_first_page(client):
+    """Whichever page is opened first: the answer does not wait for the overview."""
+    project = upload(client, "board.csv", FEW)
+    client.get(f"/p/{project}/leaderboard.json")
+    for view in ("leaderboard", "annotators", "share", "collect"):
+        assert "<strong>a</strong>" in client.get(f"/p/{project}/{view}").text, view
+
+
+@pytest.mark.parametrize("address", ["/p/demo/query/heatmap.svg?q=q003", "/p/demo/experts/agreement.svg",
+                                     "/p/demo/differences/differences.svg"])  # fmt: skip
+def test_charts_of_cells_fill_their_card(client, address):
+    drawn = client.get(address).text
+    width = float(re.search(r'<svg[^>]*? width="([0-9.]+)"', drawn)[1])
+    assert 0.8 * render.WIDE <= width <= render.WIDE + 2
+
+
+def test_a_missing_page_leads_back_to_its_project(client):
+    answer = client.get("/p/demo/no-such-page")
+    assert answer.status_code == 404
+    assert "<h1>Not found</h1>" in answer.text
+    assert 'href="/p/demo/overview">Back to the overview' in answer.text
+
+
+def test_the_interval_of_a_held_out_score_is_students():
+    stats = pytest.importorskip("scipy.stats")
+    values = np.random.default_rng(1).random(37)
+    wanted = stats.t.interval(0.95, 36, loc=values.mean(), scale=stats.sem(values))
+    np.testing.assert_allclose(_bound_mean(np.append(values, np.nan)), wanted, rtol=1e-9)
+    assert _bound_mean(values[:1]) is None
+
+
+def test_uploads_are_counted(client):
+    def read_counts():
+        text = client.get("/metrics").text
+        return [
+            float(re.search(rf"^{name} ([0-9.]+)$", text, re.M)[1])
+            for name in ("podium_uploads_total", "podium_uploads_running")
+        ]
+
+    before, _ = read_counts()
+    upload(client, "few.csv", FEW)
+    assert read_counts() == [before + 1, 0]
+
+
+def test_nothing_is_removed_without_a_question(client):
+    csrf = re.search(r'name="csrf" value="([0-9a-f]+)"', client.get("/").text)[1]
+    project = (
+        client.post("/collect", data={"csrf": csrf, "items": "ant\nbee\ncat"})
+        .headers["location"]
+        .split("/")[2]
+    )
+    address = f"/p/{project}/collect"
+    client.post(f"{address}/gold", data={"csrf": csrf, "first": "1", "second": "2", "answer": "first"})
+    client.post(f"{address}/invite", data={"csrf": csrf, "judge": "ann", "role": "judge"})
+    text = client.get(address).text + client.get(f"/p/{project}/data").text
+    for action in ("revoke", "gold-remove", "remove"):
+        forms = re.findall(rf'<form[^>]*action="/p/{project}/(?:collect/)?{action}"', text)
+        asked = re.findall(
+            rf'<div popover[^>]*><p>[^<]+</p>\s*<form[^>]*action="/p/{project}/(?:collect/)?{action}"', text
+        )
+        assert len(forms) == len(asked) >= 1, action
+    number = re.search(r'action="[^"]*revoke".*?name="invite" value="([^"]+)"', text, re.S)[1]
+    assert number in client.get(address).text
+    client.post(f"{address}/revoke", data={"csrf": csrf, "invite": number})
+    assert f'value="{number}"' not in client.get(address).text
