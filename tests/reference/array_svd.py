@@ -74,7 +74,7 @@ def _iterate_conjugate(a, x, tolerance, most):
         ax = a.multiply_transposed(a.multiply(x))
         rho = a.compute_dots(x, ax)
         r = ax - rho[a.owner] * x
-        running &= a.compute_norms(r) > tolerance * rho
+        running &= _compute_norms(a, r) > tolerance * rho
         if not running.any():
             break
         steps[running] += 1
@@ -84,7 +84,7 @@ def _iterate_conjugate(a, x, tolerance, most):
         for basis, image in ((x, ax), (r, ar)):
             share = a.compute_dots(p, basis)[a.owner]
             p, ap = p - share * basis, ap - share * image
-        length = _invert_norms(a.compute_norms(p))[a.owner]
+        length = _invert_norms(_compute_norms(a, p))[a.owner]
         p, ap = p * length, ap * length
         c = _find_best_weights(a, (x, r, p), (ax, ar, ap))[:, a.owner]
         p, ap = c[1] * r + c[2] * p, c[1] * ar + c[2] * ap
