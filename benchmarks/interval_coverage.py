@@ -14,7 +14,7 @@ again. A row passes when the intervals cover 93 to 97 %; rank intervals are simu
   whatever the vote. `probability`: of two kinds of votes, equally frequent, with scores that differ by independent
   normal numbers (sd 0.7), the second is sampled with probability 0.2 and weighs 5; the truth is the population's.
   `soft`: a preference s between 0 and 1 (Beta with the expected mean, concentration 2) as two rows, s and 1 - s, on a
-  query of its own. `soft_on_one_query`: the same without queries, where the two rows cannot be told from two votes;
+  query of its own. `soft_on_one_query`: the same without queries, where the two rows look like two votes;
   this may cover more than 97 %, as such intervals are too wide.
 - judges: 10 items with normal scores (sd 1), 1,500 votes on random pairs by 3, 8, 10, 30 or 40 judges drawn at random
   (`uneven`: judge k gets a share that falls like 0.7 ** k), each of whom adds normal opinions of its own (sd 0, 0.25,

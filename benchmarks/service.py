@@ -2,7 +2,7 @@
 
 python benchmarks/service.py [--seconds 10] [--connections 8] [--requests 100000]
 
-Starts `podium serve` in a process of its own, asks it as fast as it answers, in turns of so many seconds, and prints
+Starts `podium serve` in a process of its own, asks it as fast as it answers, in turns of `--seconds`, and prints
 for each turn requests a second, the median and 99th percentile of the answer time, the memory of the server and its
 processor time for one request; it goes on until there were `--requests` requests. Uses wrk where it is installed
 (Debian: apt-get install wrk), else a client written here, which takes more of the machine for itself. The load average
@@ -103,7 +103,7 @@ async def _load(port: int, seconds: int, connections: int) -> dict[str, float]:
 
 
 def measure(seconds: int, connections: int, wanted: int) -> dict[str, Any]:
-    """Turns of so many seconds until there are enough requests."""
+    """Turns of this many seconds until there are enough requests."""
     ask = with_wrk if shutil.which("wrk") else with_asyncio
     turns: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name, started() as (pid, address):

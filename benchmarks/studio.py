@@ -3,7 +3,7 @@
     python benchmarks/studio.py
 
 A server of its own is started on a free port, asked over loopback, and ended. A page that is still being computed
-counts as shown (it says so, with the facts known by then); the time until it is whole is told beside it.
+counts as shown (it says so, with the facts known by then); the time until it is complete stands beside it.
 """
 
 from __future__ import annotations

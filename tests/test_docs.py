@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,17 @@ def test_links_between_pages_lead_somewhere():
         for target in re.findall(r"\]\(([^)#:\s]+?)(?:#[^)]*)?\)", page.read_text()):
             base = DOCS if target.startswith("/") else page.parent
             assert (base / target.lstrip("/")).exists(), f"{page.relative_to(DOCS)} links to {target}"
+
+
+def test_prose_is_wrapped():
+    """`python tools/wrap_text.py` fills the paragraphs that are listed here."""
+    wrap_text = runpy.run_path(str(ROOT / "tools" / "wrap_text.py"))
+    long_lines = {
+        str(page.relative_to(ROOT)): lines
+        for page in wrap_text["list_files"]()
+        if (lines := wrap_text["find_long_lines"](page.read_text(encoding="utf-8")))
+    }
+    assert long_lines == {}
 
 
 def test_a_command_with_a_renamed_option_is_found():

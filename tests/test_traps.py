@@ -1,4 +1,4 @@
-"""Cases that broke other libraries, as tests of ours (those not covered by the checks for every aggregator)."""
+"""Cases that broke other libraries, as tests of Podium (those not covered by the checks for every aggregator)."""
 
 from __future__ import annotations
 

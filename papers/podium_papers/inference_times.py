@@ -24,7 +24,7 @@ DATA = "mq2008-agg"
 GROWTH = {"experts": f"{DATA} + repeated experts", "items": f"{DATA} + repeated items"}
 STEPS = (1, 2, 5, 10)
 CALLS = 3  # the median of their times counts; a general decomposition is timed once
-EVERY = {"experts": 1, "items": 8}  # a share of the queries: one in so many
+EVERY = {"experts": 1, "items": 8}  # a share of the queries: one in this many
 CRF, SVD, GENERAL = "CRF", "SVD features", "SVD features by general SVD"
 MODELS = {CRF: "crf(passes=1)", SVD: "svd(vectors=unit, passes=1)"}
 RATIO, SVD_RATIO = f"{GENERAL} / {CRF}", f"{SVD} / {CRF}"

@@ -1,4 +1,4 @@
-"""Explanations: parts add up, and every change that is told is applied here again, by other means."""
+"""Explanations: parts add up, and every reported change is applied here again, by other means."""
 
 from __future__ import annotations
 

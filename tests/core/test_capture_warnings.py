@@ -1,4 +1,4 @@
-"""Warnings heard by those who caused them, however many threads listen."""
+"""Warnings are captured by the thread that caused them, however many threads capture."""
 
 import threading
 import warnings

@@ -99,7 +99,7 @@ def test_months_of_dates(write):
             ("100,5", "7,8", "9,n/a"),
             r"votes\.csv:4: the value in column 'length_b' is 'n/a', and 2 of 3 cells",
         ),
-        (("100,x", "7,y"), "of 'length_a' and 'length_b', one holds numbers and the other texts"),
+        (("100,x", "7,y"), "of 'length_a' and 'length_b', one holds numbers and the other text"),
     ],
 )
 def test_cells_that_cannot_be_used(write, cells, message):

@@ -25,9 +25,14 @@ def compute_leading_vectors(m, tolerance=TOLERANCE, max_iterations=2000):
         steps[open_] += more
         done = bool((more < max_iterations).all())
     u = np.maximum(operator.multiply(v), 0.0)
-    sigma = operator.compute_norms(u)
+    sigma = _compute_norms(operator, u)
     u *= _invert_norms(sigma)[operator.owner]
     return LeadingVectors(u, v, sigma, steps, done)
+
+
+def _compute_norms(a, x):
+    """The norm of each matrix's part of the vector."""
+    return np.sqrt(a.compute_dots(x, x))
 
 
 def _invert_norms(norm):
@@ -42,7 +47,7 @@ def _iterate_power(a, tolerance, most):
     running, before = np.ones(a.count, np.bool_), np.full(a.count, np.inf)
     for step in range(1, most + 1):
         new = _clip_and_normalize(a, a.multiply_transposed(a.multiply(v)))
-        change = a.compute_norms(new - v)
+        change = _compute_norms(a, new - v)
         v = np.where(running[a.owner], new, v)
         done = running & (change <= tolerance)
         slow = running & ~done & (step >= PATIENCE) & (change > SLOW * before)
@@ -58,7 +63,7 @@ def _iterate_power(a, tolerance, most):
 def _clip_and_normalize(a, x):
     """Every part at length one, with negative rounding noise removed."""
     x = np.maximum(x, 0.0)
-    return x * _invert_norms(a.compute_norms(x))[a.owner]
+    return x * _invert_norms(_compute_norms(a, x))[a.owner]
 
 
 def _iterate_conjugate(a, x, tolerance, most):
@@ -69,7 +74,7 @@ def _iterate_conjugate(a, x, tolerance, most):
         ax = a.multiply_transposed(a.multiply(x))
         rho = a.compute_dots(x, ax)
         r = ax - rho[a.owner] * x
-        running &= a.compute_norms(r) > tolerance * rho
+        running &= _compute_norms(a, r) > tolerance * rho
         if not running.any():
             break
         steps[running] += 1
@@ -79,7 +84,7 @@ def _iterate_conjugate(a, x, tolerance, most):
         for basis, image in ((x, ax), (r, ar)):
             share = a.compute_dots(p, basis)[a.owner]
             p, ap = p - share * basis, ap - share * image
-        length = _invert_norms(a.compute_norms(p))[a.owner]
+        length = _invert_norms(_compute_norms(a, p))[a.owner]
         p, ap = p * length, ap * length
         c = _find_best_weights(a, (x, r, p), (ax, ar, ap))[:, a.owner]
         p, ap = c[1] * r + c[2] * p, c[1] * ar + c[2] * ap
@@ -88,7 +93,7 @@ def _iterate_conjugate(a, x, tolerance, most):
 
 
 def _normalize_parts(a, x):
-    return x * _invert_norms(a.compute_norms(x))[a.owner]
+    return x * _invert_norms(_compute_norms(a, x))[a.owner]
 
 
 def _find_best_weights(a, basis, image):

@@ -96,6 +96,7 @@ def test_standard_input_and_output(
     [
         ("q Q0 a 1 2 t\n", "trec"),
         ("q\tQ0\ta\t1\t2\tt\n", "trec"),
+        ("topic\tQ0\ta\t1\t2\tbm25\ntopic\tQ0\tdoc\t2\t1\trun\n", "trec"),  # ids named like columns
         ("q 0 a 1\n", "qrels"),
         ("1 qid:1 1:2 #docid = x\n", "letor"),
         ("# FILE NAME: x\n", "preflib"),
@@ -103,6 +104,7 @@ def test_standard_input_and_output(
         ("query,expert,item,rank\nq,e,a,1\n", "csv"),
         ("model_a,model_b,winner\nx,y,x\n", "csv"),
         ("winner;loser\nx;y\n", "csv"),
+        ("winner\tloser\n1\t2\n", "csv"),
     ],
 )
 def test_sniffing(tmp_path: Path, text: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What an attacker would send. Each must be refused in words, quickly, and without a fault of ours."""
+"""What an attacker would send. Each must be refused in words, quickly, and without an internal error."""
 
 import gzip
 import json
@@ -235,7 +235,7 @@ def test_raw_requests_do_not_stop_the_server(tmp_path, raw):
             assert b" 200 " in link.recv(1000)
 
 
-# -- never a fault of ours
+# -- never an internal error
 
 IDS = st.text(max_size=3) | st.integers(-3, 3)
 LEAVES = (

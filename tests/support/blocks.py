@@ -3,7 +3,7 @@
     python    run, page by page in one namespace; a block that begins with >>> is a doctest and must print what it shows
     console   lines that begin with $ are run, and must print what stands below them, if anything does
     setup     not a fence but a comment, `<!-- setup`, Python, `-->`: run, and not shown
-    others    command lines of ours in them are read as far as their options, so that a renamed one is found
+    others    podium command lines in them are read as far as their options, so that a renamed one is found
 
 A comment `<!-- needs: data -->` right above a block says that it needs the real data sets, and `<!-- needs: duckdb -->`
 the package of that name: it is run where they are, and otherwise only read.
@@ -107,9 +107,7 @@ def words_of(command: str) -> list[str]:
     """The words of one of our commands, up to where a shell would begin another."""
     words = shlex.split(command, comments=True)
     end = next((n for n, word in enumerate(words) if word in ENDS), len(words))
-    assert words[:1] == ["podium"], (
-        f"{command!r} is not a command of ours; show it in a block of another kind"
-    )
+    assert words[:1] == ["podium"], f"{command!r} is not a podium command; show it in a block of another kind"
     return words[1:end]
 
 
@@ -133,7 +131,7 @@ def run_command(command: str) -> tuple[int, str]:
 
 
 def check_commands(code: str, where: str) -> None:
-    """Command lines of ours have verbs and options that exist."""
+    """Podium command lines have verbs and options that exist."""
     for line in code.replace("\\\n", " ").splitlines():
         if line.removeprefix("$ ").startswith("podium "):
             name, *words = words_of(line.removeprefix("$ ")) or [""]

@@ -77,7 +77,9 @@ def show_suggestions(
         print_grid(dataclasses.replace(suggestions.grid(), title=f"{len(suggestions):,} comparisons"))
     else:
         count = f"{len(suggestions):,} comparisons"
-        echo_note(f"{output.path}: {count}; fill in the column winner, and give the file beside the votes.")
+        echo_note(
+            f"{output.path}: {count}; fill in the column winner, then pass the file together with the votes."
+        )
     if not output.json:
         echo_note(
             f"The current order is expected to agree with the true one at tau {suggestions.expected_tau:.2f}"

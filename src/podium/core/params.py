@@ -238,10 +238,10 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     >>> parse_spec("svd(metric=ndcg@5:exp, passes=3)")
     ('svd', {'metric': 'ndcg@5:exp', 'passes': 3})
     """
-    bad = ParameterError(f"cannot read {spec!r}; write a name, or a name with values such as rrf(k=20)")
     name, bracket, rest = spec.strip().partition("(")
     if not bracket:
         return name, {}
+    bad = ParameterError(f"cannot read {spec!r}; write a name, or a name with values such as rrf(k=20)")
     quoted = _METRIC.sub(lambda m: m[0] if m["bare"] is None else repr(m["bare"]), rest)
     try:
         call = ast.parse(f"f({quoted}", mode="eval").body

@@ -104,7 +104,7 @@ def measure_copying_cost(
     textbook, chosen = make(method), parse(metric)
     if read_textbook(textbook) is None or textbook.tags.dialect:
         raise ParameterError(
-            f"{textbook.name} is no textbook rule; the cost of copying is that of rrf, combsum or dbsf"
+            f"{textbook.name} is not a textbook rule; the cost of copying is that of rrf, combsum or dbsf"
         )
     parts: dict[str, list[Evaluation]] = {}
     notes: dict[str, None] = {}

@@ -18,11 +18,11 @@ from podium.core.errors import PodiumError, capture_warnings
 from podium.core.tables import format_decimal
 from podium.core.text import format_count
 from podium.data.dataset import Dataset
-from podium.evaluate.tuning.method_selection import resolve_baseline
 from podium.evaluate.tuning.score_table import TuningTask, find_best, fit_config, measure_method
 from podium.evaluate.tuning.search_space import MethodSpace
 from podium.kernels.dispatch import F8
 from podium.methods.base import Aggregator
+from podium.methods.learned.baseline_comparison import make_baseline
 from podium.metrics.base import Metric, parse
 from podium.storage.folder_cache import ResultCache
 
@@ -94,14 +94,14 @@ def measure_gain(model: Aggregator, train: Dataset, held: Dataset) -> GainCheck 
         with capture_warnings():
             task, columns = _build_task(held, metric)
             own = measure_method(task, model, columns)
-            rivals = {(base := resolve_baseline(task, None)).name: measure_method(task, base, columns)}
+            rivals = {(base := make_baseline(held)).name: measure_method(task, base, columns)}
             known = _build_task(train, metric)[0].expert_values
             if len(known):
                 best = train.preferences.experts[int(find_best(known.mean(axis=1)))]
-                code = held.preferences.experts.code_of(best)
                 # an expert that answers none of these queries has 0 everywhere
+                unknown = held.preferences.experts.code_of(best) is None
                 rivals[f"the best expert, {best}"] = (
-                    np.zeros(len(own)) if code is None else task.expert_values[code]
+                    np.zeros(len(own)) if unknown else task.measure_expert(best)
                 )
     except PodiumError:
         return None
@@ -124,7 +124,7 @@ def cross_validate_gain(model: Aggregator, data: Dataset, seed: int = 0) -> Gain
                 own[inside] = measure_method(task, fit_config(task, config, outside), inside)
                 if len(experts):
                     best[inside] = experts[find_best(experts[:, outside].mean(axis=1))][inside]
-            base = resolve_baseline(task, None)
+            base = make_baseline(data)
             rivals: dict[str, Any] = {base.name: measure_method(task, base, columns)}
     except PodiumError:
         return None

@@ -43,8 +43,10 @@ class Csv(TableFormat):
 
     def sniff(self, head: bytes) -> float:
         first = head[:65536].split(b"\n", 1)[0].decode(errors="replace")  # the relevant names come early
-        best = max(_count_known_names(first, d) for d in _DELIMITERS)
-        return min(0.4 + 0.2 * best, 0.95) if best >= 2 else 0.0
+        best, delimiter = max((_count_known_names(first, d), d) for d in _DELIMITERS)
+        # a line of nothing but known names cannot be data of another format
+        sure = best == first.count(delimiter) + 1 >= 2
+        return 0.95 if sure else min(0.4 + 0.2 * best, 0.95) if best >= 2 else 0.0
 
     def fits(self, head: bytes, options: Mapping[str, Any]) -> bool:
         """Whether the options name columns of the first line, or set `columns` or `delimiter`."""

@@ -159,7 +159,9 @@ def _read_content(
         else:
             items, outcomes = _read_pairs(table, roles, codes)
             votes = build_votes(query, expert, items, outcomes, weight, table.origin)
-        return Content(preferences=votes, seconds=_read_seconds(table, roles, expert))
+        return Content(
+            preferences=votes, seconds=_read_seconds(table, roles, expert) if "seconds" in roles else None
+        )
     if "item" not in roles:
         raise _columns_error(table, "no item column")
     if kind == "labels" and "grade" not in roles:
@@ -178,9 +180,10 @@ def _read_content(
         raise _columns_error(table, "no rank or score column")
     lists = _read_lists(table, roles, duplicates, unlisted, warn)
     labels = _read_labels(table, roles, warn) if "grade" in roles else None
-    return Content(
-        lists, labels, seconds=_read_seconds(table, roles, _read_query_and_expert(table, roles)[1])
-    )
+    seconds = None
+    if "seconds" in roles:  # of all rows, those without a rank too
+        seconds = _read_seconds(table, roles, _read_query_and_expert(table, roles)[1])
+    return Content(lists, labels, seconds=seconds)
 
 
 def _read_winners_and_losers(table: FileTable, roles: dict[str, str]) -> tuple[CodedColumn, CodedColumn]:
@@ -302,10 +305,8 @@ def read_features(table: FileTable, roles: Mapping[str, str], query: CodedColumn
     )
 
 
-def _read_seconds(table: FileTable, roles: dict[str, str], expert: CodedColumn) -> dict[Id, F8] | None:
+def _read_seconds(table: FileTable, roles: dict[str, str], expert: CodedColumn) -> dict[Id, F8]:
     """The duration of each expert's judgements; cells without a number are skipped."""
-    if "seconds" not in roles:
-        return None
     cells = table.columns[roles["seconds"]]
     given = parse_all_numbers(cells)
     if given is None:

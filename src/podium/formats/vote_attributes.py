@@ -205,7 +205,7 @@ def _read_parts(table: FileTable, name: str, parts: Parts) -> VoteAttribute:
     first, second = sides
     if isinstance(first, CodedColumn) != isinstance(second, CodedColumn):
         raise InputError(
-            f"of {parts[0][0]!r} and {parts[1][0]!r}, one holds numbers and the other texts",
+            f"of {parts[0][0]!r} and {parts[1][0]!r}, one holds numbers and the other text",
             source=table.source.name,
             remedy="write both in the same way",
         )
@@ -220,7 +220,7 @@ def _add_columns(table: FileTable, name: str, columns: tuple[str, ...]) -> Attri
     for column, values in zip(columns, read, strict=True):
         if isinstance(values, CodedColumn):
             raise InputError(
-                f"{name!r} adds up {', '.join(map(repr, columns))}, and {column!r} holds texts",
+                f"{name!r} adds up {', '.join(map(repr, columns))}, and {column!r} holds text",
                 source=table.source.name,
                 remedy="give numbers, or name one column",
             )

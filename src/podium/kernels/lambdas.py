@@ -83,6 +83,11 @@ class OptimizerState(NamedTuple):
     positive: bool  # weights stay nonnegative
     towards: F8 | None = None  # the point towards which the penalty shrinks the weights, 0 if not given
 
+    def to_columns(self) -> tuple[F8, F8, F8, I8, bool, float, float, bool, F8]:
+        """The state and the settings, in the order that kernels take them."""
+        settings = (self.adam, self.rate, self.l2, self.positive, self.penalty_center())
+        return self.weights, self.mean, self.square, self.steps, *settings
+
     def penalty_center(self) -> F8:
         """`towards` as an array: kernels do not accept None."""
         return np.zeros(len(self.weights)) if self.towards is None else self.towards
@@ -117,16 +122,8 @@ def train_linear_pass(
     optimizer: OptimizerState,
 ) -> None:
     """Visit queries in the given order, with a step after every `batch`; weights are updated in place."""
-    state = (optimizer.weights, optimizer.mean, optimizer.square, optimizer.steps)
-    settings = (
-        optimizer.adam,
-        optimizer.rate,
-        optimizer.l2,
-        optimizer.positive,
-        optimizer.penalty_center(),
-    )
     table = np.ascontiguousarray(values, np.float64)
-    core.train_linear_pass(table, starts, *(*target.to_columns(), visit, batch, *state, *settings))
+    core.train_linear_pass(table, starts, *target.to_columns(), visit, batch, *optimizer.to_columns())
 
 
 def update_weights(optimizer: OptimizerState, gradient: F8) -> None:

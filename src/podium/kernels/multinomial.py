@@ -18,9 +18,6 @@ from podium.kernels.dispatch import B1, F8, I8, run_in_threads
 
 __all__ = ["MultinomialFit", "PreferenceGroups", "compute_adherence_slopes", "fit_adherence", "fit_scores"]
 
-QUERY_COST, PASSES = 400, 30  # units of work per query in numpy, and passes over its groups
-CUBE = 0.002  # units of work per cube of the number of items, as numpy solves a dense system
-
 CLOSE = 1e-8  # relative change of an adherence at convergence
 STRIDES = 2  # Newton steps of the adherences between two fits of the scores
 

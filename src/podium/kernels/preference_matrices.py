@@ -130,10 +130,6 @@ class MatrixOperator:
         )
         self.blocks = list(_group_lists_by_length(m, self.size))
 
-    def compute_norms(self, x: F8) -> F8:
-        """The norm of each matrix's part of the vector."""
-        return np.sqrt(self.compute_dots(x, x))
-
     def compute_dots(self, x: F8, y: F8) -> F8:
         """Inner products, one per matrix."""
         return np.bincount(self.owner, x * y, self.count).astype(np.float64, copy=False)

@@ -136,19 +136,13 @@ def train_crf_pass(
     `weight` is the weight of each query; with n columns, the weights of group g are
     `optimizer.weights[n * g : n * g + n]`.
     """
-    state = (optimizer.weights, optimizer.mean, optimizer.square, optimizer.steps)
-    settings = (
-        optimizer.adam,
-        optimizer.rate,
-        optimizer.l2,
-        optimizer.positive,
-        optimizer.penalty_center(),
-    )
     walk = (target.kind, target.gain, target.discount, target.limit)
     falls = place_weights(rows.shape[1])
     pairs = weigh_pairs(target, rows) if target.kind == PAIRS else np.zeros((0, 0, 0))
     return float(
-        core.train_crf_pass(*potentials, *walk, weight, visit, rows, falls, batch, *state, *settings, pairs)
+        core.train_crf_pass(
+            *potentials, *walk, weight, visit, rows, falls, batch, *optimizer.to_columns(), pairs
+        )
     )
 
 

@@ -99,7 +99,7 @@ class FileAccess:
         return next((path for path in places if path is not None), None)
 
     def _build_refusal(self, name: str) -> InputError:
-        """One message for missing files and for those outside, which must not be told apart."""
+        """One message for missing files and for those outside, so that a client cannot tell which files exist."""
         allowed = ", ".join(map(str, self.folders))
         return InputError(
             f"there is no such file below {allowed}",

@@ -22,7 +22,7 @@ from podium.methods.learned.expert_matrices import Transform, scale_ranks
 __all__ = ["CyclicShares", "HodgeRank"]
 
 TIE = 1e-9  # relative to strengths of at most 1
-MOST_TRIANGLES = 40  # items up to which cycles of three are told from longer ones
+MOST_TRIANGLES = 40  # items up to which cycles of three are distinguished from longer ones
 
 
 class CyclicShares(NamedTuple):

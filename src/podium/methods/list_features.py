@@ -1,4 +1,4 @@
-"""What is seen in a list about its quality for the query: agreement with the other lists, length, scores."""
+"""Signs of a list's quality for its query: agreement with the other lists, length, scores."""
 
 from __future__ import annotations
 

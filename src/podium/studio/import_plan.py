@@ -135,7 +135,7 @@ def _read_by_roles(source: Source, plan: FilePlan) -> list[Content]:
 
     table = load_table(source, plan.delimiter, plan.header)
     if table is None:
-        raise InputError("the file is no table", source=source.name, remedy="choose its format")
+        raise InputError("the file is not a table", source=source.name, remedy="choose its format")
     given = plan.options.get("missing", ())
     missing = [given] if isinstance(given, str) else list(given)
     try:
@@ -171,7 +171,9 @@ def read_texts(source: Source, plan: FilePlan) -> dict[str, ItemText]:
     table = load_table(source, plan.delimiter, plan.header)
     if table is None:
         raise InputError(
-            "the file is no table of texts", source=source.name, remedy="give columns id, title, text or url"
+            "the file is not a table of texts",
+            source=source.name,
+            remedy="give columns id, title, text or url",
         )
     roles = plan.roles or guess_text_roles(table)
     columns = {role: table.names.index(name) for name, role in roles.items() if name in table.names}
@@ -207,7 +209,7 @@ def guess_text_roles(table: RawTable) -> dict[str, str]:
 
 
 def suggest_plans(files: Sequence[tuple[str, bytes]]) -> list[FilePlan]:
-    """A plan for every file: as its format is detected, else by guessed roles; what is no data is left out."""
+    """A plan for every file: as its format is detected, else by guessed roles; what is not data is left out."""
     plans = [_suggest_plan(name, content) for name, content in files]
     if any(plan.use == "data" for plan in plans):
         plans = _settle_labels(files, plans)

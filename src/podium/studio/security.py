@@ -65,11 +65,6 @@ class RequestRefused(PodiumError):
 # -- the token ---------------------------------------------------------------------------------------------------
 
 
-def new_token() -> str:
-    """A random token of 256 bits."""
-    return secrets.token_urlsafe(32)
-
-
 def hash_token(token: str) -> str:
     """A salted hash of a token. Tokens are long and random, so a slow hash would only help denial-of-service
     attacks.

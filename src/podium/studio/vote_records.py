@@ -40,7 +40,7 @@ class VoteCollection:
     kind: CollectionKind
     question: str
     query: Id
-    gold_every: int  # one question in so many has a known answer; 0: none
+    gold_every: int  # one question in this many has a known answer; 0: none
     closed: bool
     made: float
 

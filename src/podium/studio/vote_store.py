@@ -150,15 +150,6 @@ class VoteStore(Database):
         rows = [(json.loads(row[0]), *tuple(row)[1:]) for row in self._fetch(query, project)]
         return {row[0]: CollectionItem(*row) for row in rows}
 
-    def set_item_texts(self, project: str, items: Sequence[CollectionItem]) -> None:
-        """Replace the texts of items; the others keep theirs."""
-        known = {item: n for n, item in enumerate(self.item_texts(project))}
-        place = {i.item: known.get(i.item, len(known) + n) for n, i in enumerate(items)}
-        rows = [(project, place[i.item], json.dumps(i.item), i.title, i.body, i.url) for i in items]
-        with self._write_transaction() as db:
-            self._fetch_by_id("projects", project, db)
-            db.executemany("INSERT OR REPLACE INTO item_texts VALUES (?, ?, ?, ?, ?, ?)", rows)
-
     # -- gold questions ------------------------------------------------------------------------------------------
 
     def add_gold_pair(self, project: str, first: Id, second: Id, answer: str) -> None:

@@ -104,5 +104,5 @@ def test_responses_of_search_engines():
 
 
 def test_ms_marco_lines_with_other_columns_are_refused():
-    with pytest.raises(InputError, match=r"f\.tsv:2: .* is no line of an MS MARCO run"):
+    with pytest.raises(InputError, match=r"f\.tsv:2: .* is not a line of an MS MARCO run"):
         read_text("msmarco", "1\t2\t1\n1\t3\t0\n", "f.tsv")

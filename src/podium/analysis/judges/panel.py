@@ -209,7 +209,7 @@ class JudgePanel:
         shown = [f"{index.items[int(s)]} of {index.queries[int(index.query_of_slot[s])]}" for s in slots[:3]]
         warnings.warn(
             f"the gold names {format_count(count, noun)} that no judge was asked about, such as "
-            f"{join_names(shown)}; they count for nothing here",
+            f"{join_names(shown)}; they are ignored",
             PodiumWarning,
             stacklevel=4,
         )

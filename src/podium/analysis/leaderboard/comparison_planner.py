@@ -22,7 +22,7 @@ from podium.kernels.grouping import sum_by_group
 __all__ = ["ComparisonPlanner", "PairCounts", "count_pairs", "merge_items"]
 
 FEW = 16  # votes after which the scores are fitted again, at least
-SHARE = 4  # ... and a vote for every so many items
+SHARE = 4  # ... and one vote per this many items
 
 
 class PairCounts(NamedTuple):

@@ -23,7 +23,6 @@ from podium.core.text import format_count
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
 from podium.evaluate.method_screening import QUICK, estimate_steps
-from podium.evaluate.tuning.method_selection import resolve_baseline
 from podium.evaluate.tuning.nested_estimate import choose_simplest, estimate_nested
 from podium.evaluate.tuning.result import Tuning
 from podium.evaluate.tuning.score_table import ScoreTable, TuningTask, own_values
@@ -33,6 +32,7 @@ from podium.kernels import dispatch
 from podium.kernels.dispatch import I8
 from podium.methods.automatic_choice import choose_method
 from podium.methods.base import Aggregator
+from podium.methods.learned.baseline_comparison import make_baseline
 from podium.metrics.base import MetricSpec, parse
 from podium.storage.folder_cache import ResultCache
 
@@ -149,7 +149,7 @@ def choose_by_labels(
         raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
     begin, seconds = time.monotonic(), math.inf if budget is None else budget
     problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultCache.open(None))
-    base = resolve_baseline(problem, None)
+    base = make_baseline(problem.data)
     unlabeled = choose_method(dataset.preferences).method
     few = len(problem) < FEW
     given = [] if few else methods

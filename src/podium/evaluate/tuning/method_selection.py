@@ -21,11 +21,11 @@ from podium.evaluate.tuning.search_space import MethodSpace
 from podium.kernels.dispatch import I8
 from podium.methods.base import Aggregator, make
 from podium.methods.dialects.dialect import Dialect
+from podium.methods.learned.baseline_comparison import make_baseline
 from podium.storage.digests import digest_values
 
 __all__ = ["resolve_baseline", "select_engine_methods", "select_methods"]
 
-FALLBACK = "copeland"  # reads every form
 PATIENCE = 4  # a method may take this many times the baseline's time
 FAR = 50  # slowdown allowed for a query aggregated alone
 LATE = "the share of the time budget for timing methods was spent; name it, or allow a larger budget"
@@ -33,10 +33,9 @@ SUPERVISED = "learns from labels; name it, or ask for the supervised methods"
 
 
 def resolve_baseline(problem: TuningTask, baseline: str | Aggregator | None) -> Aggregator:
-    """The baseline: RRF with default parameters, or Copeland's rule if RRF cannot read the input."""
-    forms = problem.data.preferences.forms
+    """The baseline that was named, or the one for this input; it must not learn from labels."""
     if baseline is None:
-        return make("rrf" if forms <= registry.aggregators.get("rrf").tags.accepts else FALLBACK)
+        return make_baseline(problem.data)
     made = make(baseline)
     if made.tags.supervised:
         raise ParameterError(f"the baseline {made.name} learns from labels; choose one that does not")

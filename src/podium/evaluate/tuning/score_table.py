@@ -24,7 +24,7 @@ from podium.core.progress import Progress, no_progress
 from podium.core.version import __version__
 from podium.data.consensus import Consensus, TieRule
 from podium.data.dataset import Dataset
-from podium.data.ids import Ids
+from podium.data.ids import Id, Ids
 from podium.evaluate.result_rankings import aggregate_dataset, expert_rankings
 from podium.evaluate.splits import find_labeled_queries
 from podium.evaluate.tuning.search_space import QualityWeights, TuningConfig
@@ -151,15 +151,19 @@ class TuningTask:
         values: F8 = measure([self.metric], consensus, part.labels, wanted)[0]
         return values
 
+    def measure_expert(self, expert: Id) -> F8:
+        """The metric of an expert's own lists on every query."""
+        alone = expert_rankings(self.data.preferences, expert, ties=self.ties)
+        values: F8 = np.nan_to_num(self.measure_queries(alone, self.data, np.arange(len(self))))
+        return values
+
     @functools.cached_property
     def expert_values(self) -> F8:
         """The metric of every expert's own lists on every query, one row per expert."""
-        preferences, all_of_them = self.data.preferences, np.arange(len(self))
+        preferences = self.data.preferences
         if not preferences.lists.rows:
             return np.zeros((0, len(self)))
-        alone = [expert_rankings(preferences, e, ties=self.ties) for e in preferences.experts]
-        values: F8 = np.nan_to_num(np.array([self.measure_queries(c, self.data, all_of_them) for c in alone]))
-        return values
+        return np.array([self.measure_expert(e) for e in preferences.experts])
 
 
 @dataclass(eq=False)

@@ -176,7 +176,7 @@ class MsMarco(Format):
             for line, text in source.iterate_lines():
                 cells = text.decode().split()
                 if len(cells) != 3 or not re.fullmatch("[0-9]{1,9}", cells[2]) or int(cells[2]) < 1:
-                    raise source.error(f"{text[:60].decode(errors='replace')!r} is no line of an MS MARCO run", line,
+                    raise source.error(f"{text[:60].decode(errors='replace')!r} is not a line of an MS MARCO run", line,
                                        "a line holds query, item and rank, 1 for the first")  # fmt: skip
                 rows.append(((source.name, line), cells[0], name, cells[1], int(cells[2])))
         places, query, expert, item, rank = zip(*rows, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Self
 
@@ -20,13 +21,41 @@ from podium.methods.costs import Cost
 from podium.methods.crowd.crowd_model import TIE, CrowdModel, collect_crowd_votes
 from podium.methods.majority import MajorityVote
 
-__all__ = ["DawidSkene", "compute_expected_wins", "encode_levels", "has_only_ratings"]
+__all__ = ["DawidSkene", "TrueLabelModel", "compute_expected_wins", "encode_levels", "has_only_ratings"]
 
 MOST_LEVELS = 100  # the size of a confusion matrix is their square
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DawidSkene(CrowdModel):
+class TrueLabelModel(CrowdModel):
+    """Base of the models of true labels: levels of rated items, or the order of the two items of a pair."""
+
+    exempt: ClassVar = {"doubling": "twice as many independent votes also make the truths more certain"}
+
+    @abstractmethod
+    def _score_ratings(self, preferences: Preferences, weights: F8) -> Outcome:
+        """Scores of preferences that are ratings only."""
+
+    @abstractmethod
+    def _score_pairs(self, preferences: Preferences, weights: F8) -> Outcome:
+        """Scores of all other preferences."""
+
+    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
+        counted = self.expert_weights_for(preferences.experts.tolist()) > 0
+        return [] if has_only_ratings(preferences, counted) else super()._estimate_costs(preferences)
+
+    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
+        if has_only_ratings(preferences, weights > 0):
+            score = self._score_ratings if self.quality else MajorityVote()._scores
+            return score(preferences, weights)
+        if self.quality:
+            return self._score_pairs(preferences, weights)
+        votes = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).votes
+        return Outcome(compute_expected_wins(votes, votes.won / (votes.won + votes.lost)), tolerance=TIE)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DawidSkene(TrueLabelModel):
     """Dawid-Skene: the truth about every item or pair, and every annotator's error rates, by EM.
 
     Ratings: an item has a true level among the observed ones, and an annotator a confusion matrix by true
@@ -47,7 +76,6 @@ class DawidSkene(CrowdModel):
     name = "dawid_skene"
     aliases = ("dawidskene",)
     citation = "Dawid & Skene, Applied Statistics 1979"
-    exempt: ClassVar = {"doubling": "twice as many independent votes also make the truths more certain"}
 
     coins: Annotated[str, Choice("one", "two"), "qualities per annotator of pairs: one, or one per side"] = (
         "one"
@@ -55,18 +83,7 @@ class DawidSkene(CrowdModel):
     tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of a log probability in a step"] = 1e-10
     max_iterations: Annotated[int, Range(1, 100_000_000), "maximum number of EM steps"] = 100_000
 
-    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
-        counted = self.expert_weights_for(preferences.experts.tolist()) > 0
-        return [] if has_only_ratings(preferences, counted) else super()._estimate_costs(preferences)
-
-    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        if has_only_ratings(preferences, weights > 0):
-            if not self.quality:
-                return MajorityVote()._scores(preferences, weights)
-            return self._score_ratings(preferences, weights)
-        if not self.quality:
-            votes = collect_crowd_votes(self.name, preferences, weights, pooled=True, merged=True).votes
-            return Outcome(compute_expected_wins(votes, votes.won / (votes.won + votes.lost)), tolerance=TIE)
+    def _score_pairs(self, preferences: Preferences, weights: F8) -> Outcome:
         crowd = collect_crowd_votes(
             self.name, preferences, weights, pooled=self.pooled, sides=self.coins == "two"
         )

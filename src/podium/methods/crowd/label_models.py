@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -18,19 +18,20 @@ from podium.kernels.annotator_em import AnnotatorVotes
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.label_models import LabelEstimate, LabelVotes
 from podium.methods.base import Outcome
-from podium.methods.costs import Cost
-from podium.methods.crowd.crowd_model import TIE, CrowdModel, collect_crowd_votes
-from podium.methods.crowd.dawid_skene import compute_expected_wins, encode_levels, has_only_ratings
-from podium.methods.majority import MajorityVote
+from podium.methods.crowd.crowd_model import collect_crowd_votes
+from podium.methods.crowd.dawid_skene import (
+    TrueLabelModel,
+    compute_expected_wins,
+    encode_levels,
+    has_only_ratings,
+)
 
 __all__ = ["GladModel", "MaceModel", "OneCoinDawidSkene"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LabelModel(CrowdModel):
+class LabelModel(TrueLabelModel):
     """Base of the models of true labels: those of items among the rating levels, or of pairs, their order."""
-
-    exempt: ClassVar = {"doubling": "twice as many independent votes also make the truths more certain"}
 
     tolerance: Annotated[float, Range(1e-13, 1e-3), "largest change of a log odds in the last step"] = 1e-10
     max_iterations: Annotated[int, Range(1, 100_000_000), "maximum number of steps"] = 100_000
@@ -39,22 +40,9 @@ class LabelModel(CrowdModel):
     def _estimate(self, votes: LabelVotes) -> LabelEstimate:
         """Fit the model."""
 
-    def _estimate_costs(self, preferences: Preferences) -> list[Cost]:
-        counted = self.expert_weights_for(preferences.experts.tolist()) > 0
-        return [] if has_only_ratings(preferences, counted) else super()._estimate_costs(preferences)
-
-    def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
-        if has_only_ratings(preferences, weights > 0):
-            if not self.quality:
-                return MajorityVote()._scores(preferences, weights)
-            return self._score_ratings(preferences, weights)
-        crowd = collect_crowd_votes(
-            self.name, preferences, weights, pooled=self.pooled or not self.quality, merged=not self.quality
-        )
+    def _score_pairs(self, preferences: Preferences, weights: F8) -> Outcome:
+        crowd = collect_crowd_votes(self.name, preferences, weights, pooled=self.pooled)
         votes = crowd.votes
-        if not self.quality:
-            scores = compute_expected_wins(votes, votes.won / (votes.won + votes.lost))
-            return Outcome(scores, tolerance=TIE)
         estimate = self._estimate(
             build_pair_labels(votes, weights[crowd.expert], *self._prior_votes(preferences, crowd.expert))
         )

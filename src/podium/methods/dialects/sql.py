@@ -37,7 +37,7 @@ class SqlEngine(FusionEngine):
     def write_config(self, form: EngineForm, depth: int) -> str:
         names = [s.name for s in form.sources]
         if any("\0" in name for name in names):
-            raise ParameterError("the name of an expert holds a NUL character; choose another name")
+            raise ParameterError("the name of an expert contains a NUL character; choose another name")
         quoted = ["'" + name.replace("'", "''") + "'" for name in names]
         weights = " UNION ALL ".join(
             f"SELECT {name} AS expert, {float(w)!r} AS weight"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
 
 from podium.core import registry
-from podium.core.errors import NotFittedError
+from podium.core.errors import NotFittedError, PodiumWarning
 from podium.core.old_names import RenamedAttribute
 from podium.core.params import Choice, ParameterDataclass
 from podium.data.features import Features
@@ -15,7 +17,13 @@ from podium.data.index import ItemIndex
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.standardize_columns import standardize_by_group
 
-__all__ = ["FeatureModel", "FeatureNormalizer", "average_by_query", "normalize_by_query"]
+__all__ = [
+    "FeatureModel",
+    "FeatureNormalizer",
+    "average_by_query",
+    "compute_item_columns",
+    "normalize_by_query",
+]
 
 FeatureNormalizer = Annotated[
     str, Choice("range", "deviation"), "divisor of a feature in each query, after subtracting its mean"
@@ -33,6 +41,27 @@ def normalize_by_query(starts: I8, values: F8, divisor: str = "range") -> F8:
     [[-0.5, 0.0], [0.5, 0.0], [0.0, 0.0]]
     """
     return standardize_by_group(starts, values, by_range=divisor == "range")
+
+
+def compute_item_columns(
+    index: ItemIndex, features: Features | None, names: Sequence[str], method: str
+) -> F8:
+    """The features of items by slot, each with mean 0 and standard deviation 1 in the query; 0 if unknown.
+
+    `names` are the columns that the method was fitted with.
+    """
+    Features.require(features, names, method)
+    if features is None:
+        return np.zeros((len(index.items), 0))
+    values = features.align(index)
+    if len(values) and np.isnan(values).all():
+        warnings.warn(
+            "none of these items has item features, so all of them count as 0; query and item ids are compared "
+            "exactly, case and type included",
+            PodiumWarning,
+            stacklevel=3,
+        )
+    return normalize_by_query(index.starts, values, "deviation")
 
 
 def average_by_query(index: ItemIndex, features: Features | None, width: int) -> F8:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
-from podium.core.errors import PodiumWarning
 from podium.data.features import Features
 from podium.data.index import ItemIndex
 from podium.kernels.dispatch import B1, F8
-from podium.methods.feature.feature_model import average_by_query, normalize_by_query
+from podium.methods.feature.feature_model import average_by_query, compute_item_columns
 
 __all__ = ["NO_FEATURES", "FeatureRoles", "find_feature_roles"]
 
@@ -38,18 +36,7 @@ class FeatureRoles(NamedTuple):
 
     def compute_item_values(self, index: ItemIndex, features: Features | None, method: str) -> F8:
         """The features of items by slot, each with mean 0 and standard deviation 1 in the query; 0 if unknown."""
-        Features.require(features, self.names, method)
-        if features is None or not self.varies.any():
-            return np.zeros((len(index.items), 0))
-        values = features.align(index)
-        if len(values) and np.isnan(values).all():
-            warnings.warn(
-                "none of these items has item features, so all of them count as 0; query and item ids are compared "
-                "exactly, case and type included",
-                PodiumWarning,
-                stacklevel=2,
-            )
-        return normalize_by_query(index.starts, values[:, self.varies], "deviation")
+        return compute_item_columns(index, features, self.names, method)[:, self.varies]
 
     def compute_query_values(self, index: ItemIndex, features: Features | None, method: str) -> F8:
         """The features of queries by query, in standard deviations from their mean in training; 0 if unknown."""

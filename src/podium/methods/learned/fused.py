@@ -8,13 +8,12 @@ expert's contribution to them is exact.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from podium.core.errors import Option, PodiumWarning
+from podium.core.errors import Option
 from podium.core.params import Choice, Fixed, Range
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -37,7 +36,7 @@ from podium.learning.plan import (
     ScorerSettings,
 )
 from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
-from podium.methods.feature.feature_model import normalize_by_query
+from podium.methods.feature.feature_model import compute_item_columns
 from podium.methods.input_checks import match_experts
 from podium.methods.learned import expert_matrices
 from podium.methods.learned.supervised_method import SupervisedAggregator
@@ -208,25 +207,9 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
     ) -> tuple[F8, ExpertFeatures]:
         """Columns by expert, consensus columns, item features; and the tables by expert behind them."""
         expert_features = self._build_expert_features(preferences)
-        items = self._align_item_features(preferences, features)
+        items = compute_item_columns(preferences.index, features, self.features_, self.name)
         consensus = expert_features.compute_consensus(preferences.index)
         return np.concatenate([*expert_features.own, consensus, items], axis=1), expert_features
-
-    def _align_item_features(self, preferences: Preferences, features: Features | None) -> F8:
-        index, names = preferences.index, self.features_
-        if features is None and not names:
-            return np.zeros((len(index.items), 0))
-        Features.require(features, names, self.name)
-        assert features is not None
-        values = features.align(index)
-        if len(values) and np.isnan(values).all():
-            warnings.warn(
-                "none of these items has item features, so all of them count as 0; query and item ids are compared "
-                "exactly, case and type included",
-                PodiumWarning,
-                stacklevel=2,
-            )
-        return normalize_by_query(index.starts, values, "deviation")
 
     def _build_tree_columns(
         self, preferences: Preferences, expert_features: ExpertFeatures, values: F8
@@ -309,5 +292,6 @@ class FusedAggregator(SupervisedAggregator, ScorerSettings):
                 center = standardize_by_query(one.index, table[:, k : k + 1])[1][:, 0]
                 parts[expert] = parts[expert] + common[c] * (table[:, k] - center) / spread[:, c]
         if len(last):
-            parts[FEATURES] = np.asarray((self._align_item_features(one, features) * last).sum(axis=1))
+            items = compute_item_columns(one.index, features, self.features_, self.name)
+            parts[FEATURES] = np.asarray((items * last).sum(axis=1))
         return parts

@@ -65,7 +65,7 @@ class PositionProbabilityFusion(SupervisedAggregator):
     `posfuse` by position; `slidefuse` averages them over `window` positions on both sides; `probfuse` by
     `segments` equal parts of the list, divided by the number of the part; `segfuse` by parts of doubling size,
     times 1 plus the min-max score; `bayesfuse` sums log odds, by fixed parts; `mapfuse` divides the mean average
-    precision of the expert by the rank. `smoothing` adds so many lists on which the probability falls with the
+    precision of the expert by the rank. `smoothing` adds this many lists on which the probability falls with the
     position as 1 / p; 0 gives the published estimates. Tied items share the values of their positions.
 
     >>> from podium import Labels, Preferences

@@ -1,4 +1,4 @@
-"""Expert weights by query, learned from labels: global weights, adjusted by what is seen in the lists."""
+"""Expert weights by query, learned from labels: global weights, adjusted by features of the lists."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class CollectionAnswer(AnswerModel):
     kind: str
     question: str
     query: str | int
-    gold_every: int = Field(description="one question in so many has a known answer; 0: none")
+    gold_every: int = Field(description="one question in this many has a known answer; 0: none")
     closed: bool
     made: float
     items: int
