@@ -48,7 +48,9 @@ def list_sources(store: Store, project: Project, roots: Sequence[Path]) -> list[
 
 
 def find_vote_columns(store: Store, project: Project, roots: Sequence[Path]) -> VoteColumns:
-    """The columns of the first file; none if it is not a table of votes."""
+    """The columns of the first file; none if it is not a table of votes, or for the demo, which has no file."""
+    if project.kind == "demo":
+        return VoteColumns()
     try:
         [source, *_] = list_sources(store, project, roots)
         options = select_reading_options(project.options)

@@ -24,7 +24,7 @@ from podium.reporting.findings import WORDS
 from podium.studio.limits import check_pairs
 from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext, register_view
-from podium.studio.vote_columns import VoteColumns, find_vote_columns, read_vote_table
+from podium.studio.vote_columns import find_vote_columns, read_vote_table
 
 FACED = 12  # items in the table of direct votes
 DRAWN = 200  # items in the chart
@@ -47,15 +47,14 @@ def build_leaderboard_view(c: ViewContext) -> View:
         c.find_answer()
     top = c.get_whole_number("top", 0, 0, len(board.rows)) or None
     count = c.get_whole_number("count", 10, 1, 1000)
-    roots, store = c.work.settings.roots, c.work.store
-    columns = find_vote_columns(store, c.project, roots) if c.project.kind != "demo" else VoteColumns()
+    columns = find_vote_columns(c.work.store, c.project, c.work.settings.roots)
     control, slice_ = c.get_values("control"), c.get_value("slice")
     every_look = c.get_value("anytime") == "1"
     proposals = board.next(count, top=top) if len(board.rows) > 1 else []
     stop, words = board.stopping(top=top)
     head, rows = tabulate_rows(board.rows)
-    document = board.to_dict() | {"next": [dataclasses.asdict(p) for p in proposals]}
-    document |= {"stop": stop, "stopping": words}
+    next_steps = {"next": [dataclasses.asdict(p) for p in proposals], "stop": stop, "stopping": words}
+    document = board.to_dict() | next_steps
     standings, leader = _build_plain_blocks(board), _describe_leader(board)
     notes = [board.looks.replace("--anytime", "“valid at every look” below")] if not every_look else []
     if every_look:
@@ -71,11 +70,10 @@ def build_leaderboard_view(c: ViewContext) -> View:
             head, rows = tabulate_rows(adjusted.rows)
         if c.work.votes.find_collection(c.project.id) is not None:
             notes.append("votes collected here have no such columns and are not part of this board")
-    tampering: list[Block] = []
     if c.get_value("trust") == "1":
         assessment = _assess_tampering(c, board)
         document |= {"trust": assessment.to_dict()}
-        tampering = [ReportTable(b) if isinstance(b, Grid) else b for b in assessment.blocks()]
+        standings += [ReportTable(b) if isinstance(b, Grid) else b for b in assessment.blocks()]
     lines = tuple(
         (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}")
         for p in proposals
@@ -87,9 +85,9 @@ def build_leaderboard_view(c: ViewContext) -> View:
         "checks": [(WORDS[k.verdict], k.name, k.text) for k in board.checks],
         "notes": [f"{note[:1].upper()}{note[1:]}." for note in notes],
         "columns": columns, "control": control, "slice": slice_, "every_look": every_look,
-        "trust": bool(tampering), "winner": leader,
+        "trust": c.get_value("trust") == "1", "winner": leader,
     }  # fmt: skip
-    blocks: list[Block] = [*standings, *tampering, _build_direct_table(board), next_]
+    blocks: list[Block] = [*standings, _build_direct_table(board), next_]
     return View("Leaderboard", document, head, rows, blocks, "board.html", more)
 
 
