@@ -106,8 +106,9 @@ def respond_error(request: Request, error: PodiumError) -> Response:
     if CONTEXT not in request.scope and (project := request.path_params.get("project")):
         with contextlib.suppress(PodiumError):  # the way back is to the project, if there is one
             here = {"project": request.app.state.store.project(project)}
-    title, sentence = TITLES.get(status, "Error"), f"{words[:1].upper()}{words[1:]}"
-    return _respond_page(request, "error.html", status, title=title, error=sentence, **here)
+    # the words stay as they are: they may begin with the name of a file
+    title = TITLES.get(status, "Error")
+    return _respond_page(request, "error.html", status, title=title, error=words, **here)
 
 
 def redirect_to_data(request: Request, error: UnreadableProject) -> Response:
