@@ -227,6 +227,17 @@ def test_a_remedy_for_ranks_by_score_that_keeps_the_answer(path_kind: str, tmp_p
         formats.read(files)
 
 
+def test_files_that_differ_in_what_an_omitted_item_means_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text(RUN)
+    (tmp_path / "b.csv").write_text("query,expert,item,rank\nq1,e,d1,1\nq1,e,d2,2\n")
+    files = [tmp_path / "a.run", tmp_path / "b.csv"]
+    with pytest.raises(InputError) as refused:
+        formats.read(files)
+    assert "below the listed ones in " + str(files[0]) in str(refused.value)
+    assert "unknown in " + str(files[1]) in str(refused.value)
+    assert formats.read(files, unlisted="below").preferences is not None
+
+
 def test_a_wrong_line_in_the_second_file(path_kind: str, tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text(RUN)
     (tmp_path / "b.run").write_text("q1 Q0 d1 1 2 x\nq1 Q0 d1 x 2 x\n")

@@ -14,7 +14,7 @@ from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Preferences
-from podium.formats.base import Content, Format, merge_contents, to_content
+from podium.formats.base import Content, Format, merge_contents, refuse_mixed_readings, to_content
 from podium.formats.detection import detect_format, resolve_by_suffix
 from podium.storage.files import Source, open_source, write_atomically
 
@@ -114,8 +114,10 @@ def read(
     contents = []
     for name, group in groups.items():
         own = {option: value for option, value in options.items() if option in known[name]}
-        contents.append(readers[name].read(group, **readers[name].check_options("read", own)))
-    return merge_contents(contents)
+        content = readers[name].read(group, **readers[name].check_options("read", own))
+        contents.append((group[0].name, content))
+    refuse_mixed_readings(contents)
+    return merge_contents([content for _, content in contents])
 
 
 def write(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from podium.core.errors import InputError, ParameterError, PodiumWarning
+from podium.core.errors import InputError, Option, ParameterError, PodiumWarning
 from podium.core.params import suggest_names
 from podium.core.registry import Registry, formats
 from podium.data.consensus import Consensus
@@ -28,7 +28,7 @@ from podium.data.vote_table import VoteTable, concat_vote_tables
 from podium.kernels.dispatch import F8, I4
 from podium.storage.files import Source
 
-__all__ = ["Content", "Format", "merge_contents", "to_content"]
+__all__ = ["Content", "Format", "merge_contents", "refuse_mixed_readings", "to_content"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +194,17 @@ def _convert_option(name: str, value: Any, kind: Any) -> Any:
     if str not in accepted and any(typing.get_origin(a) is collections.abc.Sequence for a in accepted):
         return tuple(value.split(",")) if value else ()
     return value
+
+
+def refuse_mixed_readings(contents: Sequence[tuple[str, Content]]) -> None:
+    """Reject files of which some place the items that a list omits below it, and others leave them unknown."""
+    files = {c.preferences.unlisted: file for file, c in contents if c.preferences and "lists" in c.parts}
+    if len(files) > 1:
+        raise InputError(
+            "items that a list omits are "
+            f"below the listed ones in {files['below']}, and unknown in {files['unknown']}",
+            remedy=("choose one reading with ", Option("unlisted", "below", "unknown")),
+        )
 
 
 def merge_contents(contents: Sequence[Content]) -> Content:

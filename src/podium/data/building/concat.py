@@ -29,7 +29,8 @@ def concat_preferences(parts: Sequence[Preferences]) -> Preferences:
     readings = {p.unlisted for p in parts if p.lists.rows} or {parts[0].unlisted}
     if len(readings) > 1:
         raise InputError(
-            "the parts treat unlisted items differently", remedy=("use one ", Option("unlisted"), " for all")
+            "items that a list omits are below the listed ones in one part, and unknown in another",
+            remedy=("choose one reading with ", Option("unlisted", "below", "unknown")),
         )
     if len(parts) == 1:
         return parts[0]
