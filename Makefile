@@ -62,6 +62,7 @@ lint: $(VENV)/.installed-dev
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file benchmarks/mypy.ini
 
 layers: $(VENV)/.installed-dev
 	$(BIN)/lint-imports

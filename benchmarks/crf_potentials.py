@@ -16,12 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from podium import make, read
+from podium import read
 from podium.data.dataset import Dataset
 from podium.data.demo import demo
 from podium.evaluate import evaluate
 from podium.evaluate.significance import paired_t
 from podium.kernels.dispatch import F8
+from podium.methods import CrfAggregator
 
 DATA = Path(os.environ.get("PODIUM_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 METRICS = ("ndcg@5:letor", "map", "ndcg@10:exp")
@@ -49,7 +50,7 @@ def measure_potentials(data: Dataset, potentials: str, seeds: int) -> F8:
     for seed in range(seeds):
         parts = []
         for train, validation, test in data.folds():
-            model = make("crf", potentials=potentials, seed=seed)
+            model = CrfAggregator(potentials=potentials, seed=seed)
             model.fit(train.preferences, train.labels, validation=validation)
             result = evaluate(model.aggregate(test.preferences, ties="input"), test.labels, METRICS)
             parts.append(np.stack([result[metric] for metric in METRICS]))

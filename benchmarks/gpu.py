@@ -6,10 +6,10 @@ OPENBLAS_NUM_THREADS=2 PODIUM_THREADS=2 taskset -c 0,1 python benchmarks/gpu.py
 `mlp`: a made-up set of the size of MSLR-WEB30K, 30,000 queries x 120 items x 136 features, hidden layer of 64 tanh
 units, Adam. `linear`: the same without a hidden layer. A pass is timed from the call to the weights back on the host;
 the features are on the device before. `crf`: the training part of the first fold of MQ2007-agg (or a set of that
-shape). The floor is the time to read the features (or what is said of the items) once at the bandwidth that a copy
-shows on this device. `svd`: leading singular vectors of lists with gaps, from lists on the host to vectors there. The
-processor (`host`) does the same in double precision with two threads, LambdaRank on a tenth of the queries, and the
-time is multiplied by ten.
+shape). The floor is the time to read the features (or the preferences about the items) once at the bandwidth that a
+copy shows on this device. `svd`: leading singular vectors of lists with gaps, from lists on the host to vectors there.
+The processor (`host`) does the same in double precision with two threads, LambdaRank on a tenth of the queries, and
+the time is multiplied by ten.
 
 How far results are off, as the largest difference over the largest value: `gradient off`, of a batch of 1,024 queries
 in single precision against double precision on the device; `double off host`, the weights after the pass that both
@@ -19,6 +19,7 @@ made in double precision; `off`, the weights or vectors of the device against th
 from __future__ import annotations
 
 import argparse
+import functools
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def host_pass(
 ) -> None:
     """What the learner does on the processor."""
     if not network.hidden:
-        train_linear_pass(values, starts, target, visit, batch, o, 100)
+        train_linear_pass(values, starts, target, visit, batch, o)
         return
     train_network_pass(network, values, starts, target, visit, batch, o)
 
@@ -144,7 +145,7 @@ def passes(
         few = part_of(values, starts, target, len(part))
         host_pass(network, *few, part[:batch], batch, fresh(begin))  # first-call costs are not measured
         o, check = fresh(begin), fresh(begin)
-        host, _ = once(lambda part=part, batch=batch, o=o, few=few: host_pass(network, *few, part, batch, o))
+        host, _ = once(functools.partial(host_pass, network, *few, part, batch, o))
         exact.learn(part, batch, check)
         host *= queries / len(part)
         rows.append({
@@ -174,25 +175,26 @@ def field(where: TorchDevice, batches: tuple[int, ...], speed: float) -> list[di
     from learning import data
     from podium.learning.examples import Examples
     from podium.methods.learned.crf import CrfAggregator
-    from podium.methods.learned.crf_potentials import (
-        build_potentials,
-        collect_statements,
-        compute_scales,
-        sum_squares_within,
-    )
+    from podium.methods.learned.crf_columns import PotentialColumns
+    from podium.methods.learned.crf_features import NO_FEATURES
+    from podium.methods.learned.crf_potentials import build_potentials, compute_scales, sum_squares_within
+    from podium.methods.learned.potentials import collect_entries, parse_potentials
 
     train, what = data()
     examples, count = (
         Examples.from_labels(train.preferences.index, train.labels),
         len(train.preferences.experts),
     )
-    found = collect_statements(train.preferences, "log", 0.5, np.ones(count, np.bool_))
-    mine = build_potentials(found, np.arange(count), count, examples.rows, len(train.preferences.index.items))
-    index = examples.labels.index
-    mine = mine._replace(
-        values=mine.values
-        / compute_scales([sum_squares_within(mine, index.query_of_slot, index.sizes, count)])
+    columns = PotentialColumns(parse_potentials("absence + pairwise"), NO_FEATURES)
+    entries = collect_entries(train.preferences, "log", 0.5, np.ones(count, np.bool_))
+    statements = columns.build_statements(entries, None, "crf")
+    mine = build_potentials(
+        *(statements, columns.unlisted, np.arange(count), count, examples.rows),
+        len(train.preferences.index.items),
     )
+    index = examples.labels.index
+    squares = sum_squares_within(mine, index.query_of_slot, index.sizes, count)
+    mine = mine._replace(values=mine.values / compute_scales([squares], columns.owner))
     target, useful = examples.learning_target("ndcg:exp")
     size, random, rows = CrfAggregator().subset, np.random.default_rng(0), []
     visit = random.permutation(useful)
@@ -213,7 +215,7 @@ def field(where: TorchDevice, batches: tuple[int, ...], speed: float) -> list[di
 
         def host(batch: int = batch) -> F8:
             o = fresh(np.zeros(3 * count))
-            ranking_expectations.train_crf_pass(mine, target, examples.weight, visit, chosen, batch, o, 300)
+            ranking_expectations.train_crf_pass(mine, target, examples.weight, visit, chosen, batch, o)
             return o.weights
 
         on(there[0]), host()

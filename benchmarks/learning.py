@@ -53,8 +53,8 @@ def problem(train: Dataset) -> Problem:
 
 def one_pass(values: np.ndarray, examples: Examples, target: MetricTarget) -> np.ndarray:
     """Ours, from zero weights, queries in order."""
-    state = [np.zeros(values.shape[1]) for _ in range(3)]
-    optimizer = OptimizerState(*state, np.zeros(1, np.int64), False, 0.01, 0.0, False)
+    weights, mean, square = np.zeros((3, values.shape[1]))
+    optimizer = OptimizerState(weights, mean, square, np.zeros(1, np.int64), False, 0.01, 0.0, False)
     train_linear_pass(values, examples.starts, target, examples.find_useful_queries(), 1, optimizer)
     return optimizer.weights
 

@@ -217,7 +217,7 @@ def test_ignored_columns_that_could_change_the_answer_are_named(tmp_path, more, 
         read()
     asked = {"query": "prompt"} if "prompt" in more else {}
     settled = {"query": None, "expert": None, "weight": None, **asked}
-    assert len(read(**settled).comparisons) == 3  # what is said is taken as meant
+    assert len(read(**settled).comparisons) == 3  # explicit options are taken at their word
 
 
 def test_lists_with_weights_per_row_are_not_read_in_silence():

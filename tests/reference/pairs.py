@@ -13,7 +13,7 @@ from podium import Preferences
 
 
 def voices(preferences: Preferences, query, weights) -> tuple[list, list]:
-    """Items of a query and all that is said of them; a comparison is a list of two."""
+    """Items of a query with all preferences about them; a comparison is a list of two."""
     one = preferences.select([query])
     items, lists, votes = one.index.items.tolist(), one.lists, one.comparisons
     found = []
