@@ -25,7 +25,7 @@ from podium.studio.view_forwarding import VIEW_ROUTE, FailedInProcess, forward_v
 
 Endpoint = Callable[[Message, Receive, Send], Awaitable[None]]
 WATCHED = frozenset({"/healthz", "/readyz", "/metrics"})  # exempt from the concurrency limit
-UPLOADS = re.compile(r"/v1/projects(/[^/]+/labels)?")  # routes of the API that take files
+UPLOADS = re.compile(r"/v1/projects(/[^/]+/(labels|texts|apply))?")  # routes of the API that take files
 HEAD = 1 << 16  # maximum bytes of URL and headers
 ABORTED = 499  # status that is counted and logged when the client hung up before it sent its request
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
