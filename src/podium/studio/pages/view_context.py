@@ -138,7 +138,7 @@ class ViewContext:
             settings = self.work.settings
             return coming.result(settings.limits.seconds if self.patient else settings.patience)
         except TimeoutError:
-            raise StillComputing from None
+            raise StillComputing(self.project) from None
 
 
 @dataclass
