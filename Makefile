@@ -49,12 +49,13 @@ test-notebooks: .venv-notebooks/.installed
 	mkdir -p build/notebooks && mv docs/gallery/*.ipynb build/notebooks
 	.venv-notebooks/bin/python -m pytest --nbmake build/notebooks $(PYTEST_ARGS)
 
-# The studio in a real browser: Debian's Chromium, driven by Playwright
+# The studio in a real browser (Debian's Chromium, driven by Playwright), its API under Schemathesis and with a
+# generated client
 test-browser: .venv-browser/.installed
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || test -n "$(PODIUM_CHROMIUM)" \
 	  || { command -v apt-get >/dev/null && apt-get install -y --no-install-recommends chromium; } \
 	  || { echo "these tests need Chromium: install it, or set PODIUM_CHROMIUM to its path"; exit 1; }
-	.venv-browser/bin/python -m pytest tests/browser $(PYTEST_ARGS)
+	.venv-browser/bin/python -m pytest tests/browser tests/studio/test_contract.py tests/studio/test_clients.py $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

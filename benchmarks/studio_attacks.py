@@ -1,4 +1,4 @@
-"""How a server under attack answers another user: slow views, dripping uploads, half-open connections.
+"""How a server under attack answers another user: slow views and downloads, dripping uploads, half-open connections.
 
 python benchmarks/studio_attacks.py [--seconds 15]
 
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from podium.studio.store import Store
 
-VIEWS, UPLOADS, CONNECTIONS = 45, 64, 1000
+VIEWS, DOWNLOADS, UPLOADS, CONNECTIONS = 45, 45, 64, 1000
 HEADERS = "Host: localhost\r\nAuthorization: Bearer {token}\r\n"
 
 
@@ -40,15 +40,26 @@ def get(port: int, path: str, token: str) -> tuple[int, float]:
 
 def send_slow_views(port: int, token: str, end: threading.Event) -> None:
     """Ask for views whose computation takes many seconds, each a different one."""
+    ask_again_and_again(port, token, end, ["/p/demo/methods.json"] * VIEWS)
+
+
+def send_slow_downloads(port: int, token: str, end: threading.Event) -> None:
+    """Ask for reports and figures that take many seconds, by the pages and by the API, each a different one."""
+    kinds = ("/p/demo/report.html", "/p/demo/methods/curves.png", "/v1/projects/demo/report.html")
+    ask_again_and_again(port, token, end, [kinds[number % 3] for number in range(DOWNLOADS)])
+
+
+def ask_again_and_again(port: int, token: str, end: threading.Event, paths: list[str]) -> None:
+    """Ask for every path in a thread of its own, with methods that nobody else asks for."""
 
     def ask(number: int) -> None:
         while not end.is_set():
             methods = "&".join(f"m=rrf(k={number * 20 + step})" for step in range(12))
             with contextlib.suppress(OSError):
-                get(port, f"/p/demo/methods.json?{methods}", token)
+                get(port, f"{paths[number]}?{methods}", token)
             time.sleep(0.2)
 
-    for number in range(VIEWS):
+    for number in range(len(paths)):
         threading.Thread(target=ask, args=(number,), daemon=True).start()
 
 
@@ -155,6 +166,7 @@ def main() -> None:
     attacks = {
         "no attack": None,
         f"{VIEWS} slow views": send_slow_views,
+        f"{DOWNLOADS} slow downloads": send_slow_downloads,
         f"{UPLOADS} dripping uploads": send_dripping_uploads,
         f"{CONNECTIONS} half-open connections": open_half_connections,
     }

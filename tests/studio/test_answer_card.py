@@ -13,6 +13,8 @@ from podium.evaluate import compare
 from podium.reporting.inputs import ReportRequest, choose_methods, collect_inputs
 from podium.studio.answer_card import build_answer_card
 from podium.studio.job_queue import Job
+from podium.studio.job_worker import queue_job, run_jobs
+from serving import serving
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +96,34 @@ def test_a_tuned_model_wins_only_if_it_is_better_on_held_out_queries(inputs):
     assert build_answer_card(inputs, [tuned(0.99)]).p == 0.004  # the larger of the two
     assert build_answer_card(inputs, [tuned(0.1)]).spec != "model:m1"
     assert build_answer_card(inputs, [tuned(0.99, "map")]).spec != "model:m1"  # another metric
+
+
+def test_a_tuning_job_counts_only_for_the_data_it_was_run_on(tmp_path):
+    lines = [f"q{q} Q0 d{d} {d} {9 - d} e{e}" for q in range(6) for e in range(3) for d in range(1, 6)]
+    qrels = "".join(f"q{q} 0 d{d} 1\n" for q in range(5) for d in (2, 4))
+    files = [("files", ("a.run", "\n".join(lines))), ("files", ("q.qrels", qrels))]
+    with serving(tmp_path) as client:
+        project = client.post("/v1/projects", files=files).json()["id"]
+        store, address = client.app.state.store, f"/v1/projects/{project}"
+        job = queue_job(store, project, "fit", {"method": "rrf"})
+        run_jobs(store)
+        data = client.get(f"{address}/jobs/{job}").json()["data"]
+        claimed = store.add_job(project, "tune", {})
+        store.claim("me", 60, (), 1)
+        store.finish(claimed, "me", "done", "", tuned(0.99).result | {"data": data})
+
+        def look():
+            card = client.get(f"{address}/views/overview").json()["answer"]
+            stale = {job["stale"] for job in client.get(f"{address}/views/jobs").json()["jobs"]}
+            words = "data changed since" in client.get(f"/p/{project}/jobs").text
+            detail = "does not count" in client.get(f"/p/{project}/job?job={claimed}").text
+            return card["spec"] == "model:m1", stale, words, detail
+
+        assert look() == (True, {False}, False, False)
+        client.post(f"{address}/labels", files={"files": ("more.qrels", "q5 0 d1 1\n")})
+        assert look() == (False, {True}, True, True)
+        client.delete(f"{address}/labels")
+        assert look() == (True, {False}, False, False)
 
 
 def test_without_labels_nothing_is_claimed():

@@ -111,6 +111,55 @@ def test_a_computation_that_nobody_wants_is_given_up(processes):
     assert again.outcome.result(120).status == 200
 
 
+DOWNLOADS = [
+    "/p/demo/ranking.run?m=borda",
+    "/p/demo/cleaned.csv",
+    "/p/demo/report.html?m=borda",
+    "/p/demo/methods/curves.png",
+    "/v1/projects/demo/ranking.csv?m=borda",
+    "/v1/projects/demo/cleaned.jsonl",
+    "/v1/projects/demo/report.html?m=borda",
+    "/v1/projects/demo/texts",
+    "/v1/projects/demo/views/query",
+]
+
+
+def test_the_server_itself_computes_no_download(tmp_path):
+    """It holds no data: the processes read them, and can be killed while they do."""
+    with serving(tmp_path / "one", processes=1) as client, serving(tmp_path / "two") as plain:
+        for path in DOWNLOADS:
+            answer, own = client.get(path), plain.get(path)
+            assert answer.status_code == own.status_code == 200, (path, answer.text[:500])
+            assert answer.headers["content-type"] == own.headers["content-type"]
+            assert answer.headers.get("content-disposition") == own.headers.get("content-disposition")
+            assert answer.content == own.content or "report" in path
+        assert client.get("/v1/projects/demo/ranking.nosuch").json()["status"] == 404
+        assert client.app.state.workspace.count_cached_bytes() == 0
+        assert plain.app.state.workspace.count_cached_bytes() > 0
+
+
+def test_a_download_that_takes_too_long_is_killed(tmp_path):
+    with serving(tmp_path, processes=1, limits=Limits(view_seconds=0.2, seconds=60)) as client:
+        for path in (
+            "/p/demo/report.html",
+            "/v1/projects/demo/report.html",
+            "/v1/projects/demo/views/methods",
+        ):
+            answer = client.get(path)
+            assert answer.status_code == 504, path
+            assert "longer than 0.2 seconds" in answer.text
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_download_that_is_not_ready_is_asked_for_again(tmp_path):
+    with serving(tmp_path, processes=1, limits=Limits(seconds=0.2)) as client:
+        for path in ("/p/demo/report.html", "/v1/projects/demo/report.html"):
+            answer = client.get(path)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+        page = client.get("/p/demo/report.html", headers={"accept": "text/html"})  # a browser
+        assert 'http-equiv="refresh"' in page.text
+
+
 # -- whole servers
 
 

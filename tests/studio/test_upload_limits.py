@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from podium.cli import program
 from podium.core.errors import InputError
 from podium.studio.loading import open_input
+from podium.studio.settings import Limits
 from serving import listening, serving
 
 LONG = "d" * 600
@@ -57,6 +58,21 @@ def test_an_aborted_upload_is_not_a_failure_of_the_server(tmp_path, caplog):
             time.sleep(0.05)
     assert caplog.text.count(" 499") == 2
     assert " 500" not in caplog.text
+
+
+def test_every_form_with_files_has_the_limit_of_uploads(tmp_path):
+    with serving(tmp_path, limits=Limits(body_bytes=1000)) as client:
+        described = client.get("/openapi.json").json()["paths"]
+        forms = [
+            path
+            for path, calls in described.items()
+            if "multipart/form-data" in calls.get("post", {}).get("requestBody", {}).get("content", {})
+        ]
+        assert len(forms) >= 4
+        for path in forms:
+            files = {"files": ("a.run", b"q1 Q0 d1 1 2.5 bm25\n" * 100)}
+            answer = client.post(path.format(project="demo"), files=files)
+            assert answer.status_code not in (411, 413), (path, answer.text)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")

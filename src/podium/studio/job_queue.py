@@ -48,6 +48,15 @@ class Job:
         """The completed share, from 0 to 1."""
         return 1.0 if self.state == "done" else self.done / self.total if self.total else 0.0
 
+    @property
+    def fingerprint(self) -> str | None:
+        """The fingerprint of the data that its result is for."""
+        return self.result.get("data") if isinstance(self.result, dict) else None
+
+    def is_stale(self, fingerprint: str) -> bool:
+        """Whether the job is done, but for other data than those with this fingerprint."""
+        return self.state == "done" and self.fingerprint != fingerprint
+
 
 def _build_job(row: sqlite3.Row) -> Job:
     result = None if row["result"] is None else json.loads(row["result"])

@@ -263,7 +263,8 @@ def _run_job(store: Store, job: Job, owner: str, roots: Sequence[Path], pulse: _
         words, document, model = KINDS[job.kind][1](store, job, data, pulse.report_progress)
         content, name = models.model_files.dumps(model), f"{job.kind} {repr(model)[:60]}"
         kept = store.add_model(job.project, name, repr(model), content, job.id)
-        end = ("done", words, {"model": kept, "document": document})
+        result = {"model": kept, "document": document, "data": project_data.fingerprint}
+        end = ("done", words, result)
     except StopJob:
         end = ("cancelled", pulse.reason, None)
     except PodiumError as error:

@@ -21,11 +21,11 @@ from podium.studio.response_sender import SERVICE, ResponseSender, Send
 from podium.studio.security import COMPUTATIONS, LOCAL, SAFE, VOTING, Guard, RequestRefused
 from podium.studio.settings import ServerSettings
 from podium.studio.telemetry import RequestMetrics, describe_failure, log_failure, log_request
-from podium.studio.view_forwarding import VIEW_ROUTE, FailedInProcess, forward_view, is_computed_view
+from podium.studio.view_forwarding import FailedInProcess, forward_view, is_computed_view
 
 Endpoint = Callable[[Message, Receive, Send], Awaitable[None]]
 WATCHED = frozenset({"/healthz", "/readyz", "/metrics"})  # exempt from the concurrency limit
-UPLOADS = re.compile(r"/v1/projects(/[^/]+/labels)?")  # routes of the API that take files
+UPLOADS = re.compile(r"/v1/projects(/[^/]+/(labels|texts|apply))?")  # routes of the API that take files
 HEAD = 1 << 16  # maximum bytes of URL and headers
 ABORTED = 499  # status that is counted and logged when the client hung up before it sent its request
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -144,7 +144,6 @@ class RequestMiddleware:
                 if endpoint is not None:
                     await endpoint(scope, body, out)
                 elif is_computed_view(scope):
-                    scope["podium.route"] = VIEW_ROUTE
                     await forward_view(scope, body, out)
                 else:
                     await self._app(scope, body, out)

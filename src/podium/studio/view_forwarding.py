@@ -15,16 +15,24 @@ from starlette.responses import Response
 
 from podium.core.errors import PodiumError
 from podium.studio.database import RecordNotFound
+from podium.studio.response_sender import SERVICE
 from podium.studio.security import FORMS, RequestRefused, parse_cookies
 from podium.studio.telemetry import log_failure
 from podium.studio.view_processes import TaskCanceled, ViewProcesses
 from podium.studio.view_queue import ViewTask
 
 T = TypeVar("T")
-FIRST = re.compile(r"/p/[^/.]+")  # redirects to the view that suits the data
-VIEW = re.compile(r"/p/([^/]+)/([^/.]+)(?:\.(?:json|csv))?(?:/[^/]+\.(?:svg|rows))?")
-VIEW_ROUTE = "/p/{project}/{view}"  # for logs and metrics
-DATA = (".json", ".csv", ".svg", ".rows")  # what programs and pictures wait for; pages show progress instead
+FILES = "(ranking|cleaned|votes|report)\\.[^/]+"
+VIEW_ROUTE, SERVICE_VIEW_ROUTE = "/p/{project}/{view}", "/v1/projects/{project}/views/{view}"
+# what processes answer, by the route in logs and metrics; the group is the name of a view or download
+COMPUTED = {
+    VIEW_ROUTE: re.compile(r"/p/[^/]+/([^/.]+)(?:\.(?:json|csv))?(?:/[^/]+\.(?:svg|rows|png))?"),
+    SERVICE_VIEW_ROUTE: re.compile(r"/v1/projects/[^/]+/views/([^/]+)"),
+    "/p/{project}": re.compile(r"/p/[^/.]+()"),  # redirects to the view that suits the data
+    "/p/{project}/{download}": re.compile(rf"/p/[^/]+/{FILES}"),
+    "/v1/projects/{project}/{download}": re.compile(rf"/v1/projects/[^/]+/{FILES}"),
+    "/v1/projects/{project}/texts": re.compile(r"/v1/projects/[^/]+/(texts)"),
+}
 GRACE = (
     1.0  # seconds in which a process that exceeds its time is killed: what it stores just then is not denied
 )
@@ -46,49 +54,75 @@ def is_computed_view(scope: MutableMapping[str, Any]) -> bool:
     """Whether a process answers this request."""
     if scope["app"].state.processes is None or scope["method"] != "GET":
         return False
-    parts = VIEW.fullmatch(scope["path"])
-    if parts is None:
-        return FIRST.fullmatch(scope["path"]) is not None
+    return _find_computed_route(scope["path"]) is not None
+
+
+def _find_computed_route(path: str) -> tuple[str, str] | None:
+    """The route of a path that processes answer, and the name of its view or download."""
     from podium.studio.pages.view_context import views
 
-    view = views.all().get(parts[2])
-    return view is not None and not view.quick
+    for route, pattern in COMPUTED.items():
+        if (match := pattern.fullmatch(path)) is None:
+            continue
+        if route not in (VIEW_ROUTE, SERVICE_VIEW_ROUTE):
+            return route, match[1]
+        view = views.all().get(match[1])
+        if view is not None and (not view.quick or path.endswith(".png")):
+            return route, match[1]
+    return None
 
 
 async def forward_view(scope: Any, receive: Any, send: Any) -> None:
-    """Answer with a view that a process computes; a page shows progress while it does not have it yet."""
-    from podium.studio.pages import page_routes
-    from podium.studio.pages.view_context import StillComputing
-
+    """Answer with a view or download that a process computes; a page shows progress until it has been computed."""
     state, path = scope["app"].state, scope["path"]
     limits, headers = state.settings.limits, dict(scope["headers"])
     user, query = scope["podium.user"], scope["query_string"]
-    scope["podium.view"] = (VIEW.fullmatch(path) or ["", "", ""])[2]
+    scope["podium.route"], scope["podium.view"] = _find_computed_route(path) or ("other", "")
     key = (path, query, parse_cookies(headers).get(FORMS), user)
     task = state.processes.submit(
         key, lambda: ViewTask(key, user.name, _pack_request(scope, b""), limits.view_seconds)
     )
-    request, is_page = Request(scope, receive), not path.endswith(DATA)
-    response: Any
+    request, is_page = Request(scope, receive), path.startswith("/p/") and "." not in path.rpartition("/")[2]
     try:
+        # programs and pictures wait, and so do downloads
         outcome = await _await_outcome(task, state.settings.patience if is_page else limits.seconds, receive)
         state.processes.forget(task)
         response = _unpack_outcome(scope, outcome)
     except TimeoutError:
-        project = path.split("/")[2]
-        try:
-            about = state.store.project(project)
-        except RecordNotFound as error:
-            response = page_routes.respond_error(request, error)
-        else:
-            scope["podium.progress"] = _describe_progress(task, state.processes)
-            response = page_routes.respond_waiting(request, StillComputing(about))
+        response = _respond_waiting(request, task)
     except TaskCanceled as error:
         state.processes.forget(task)
         scope["podium.cause"] = str(error)
-        words = f"the view was not computed: {error}; choose less data or a faster method, or try again later"
-        response = page_routes.respond_error(request, ViewCanceled(words))
+        response = _respond_canceled(request, str(error))
     await response(scope, receive, send)
+
+
+def _respond_waiting(request: Request, task: ViewTask) -> Response:
+    from podium.studio.pages import page_routes
+    from podium.studio.pages.view_context import StillComputing
+
+    state, path = request.app.state, request.scope["path"]
+    if path.startswith(SERVICE):
+        again = {"retry-after": "5"}
+        raise RequestRefused(503, "the result is still being computed", "try again later", again)
+    try:
+        project = state.store.project(path.split("/")[2])
+    except RecordNotFound as error:
+        return page_routes.respond_error(request, error)
+    request.scope["podium.progress"] = _describe_progress(task, state.processes)
+    return page_routes.respond_waiting(request, StillComputing(project))
+
+
+def _respond_canceled(request: Request, cause: str) -> Response:
+    from podium.studio.pages import page_routes
+
+    words, remedy = (
+        f"the view was not computed: {cause}",
+        "choose less data or a faster method, or try again later",
+    )
+    if request.scope["path"].startswith(SERVICE):
+        raise RequestRefused(504, words, remedy)
+    return page_routes.respond_error(request, ViewCanceled(f"{words}; {remedy}"))
 
 
 async def forward_computation(request: Request, body: bytes) -> Response:
@@ -179,8 +213,9 @@ def _raise_failure(scope: Any, outcome: Any) -> None:
         raise RequestRefused(*outcome.refusal)
     if outcome.failure is not None:
         route = getattr(scope.get("route"), "path", None)
-        pattern = VIEW_ROUTE if scope["path"].startswith("/p/") else scope["path"]
-        log_failure(route or pattern, outcome.failure, scope["podium.request_id"])
+        log_failure(
+            scope.get("podium.route") or route or scope["path"], outcome.failure, scope["podium.request_id"]
+        )
         scope["podium.cause"] = outcome.failure
         raise FailedInProcess
 

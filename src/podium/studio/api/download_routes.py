@@ -33,7 +33,7 @@ async def _download(request: Request, write: Callable[..., Response], *args: str
 
     try:
         return await run_in_threadpool(write, request, request.path_params["project"], *args)
-    except (StillComputing, TimeoutError):
+    except StillComputing:
         again = {"retry-after": "5"}
         raise RequestRefused(503, "the result is still being computed", "try again later", again) from None
 

@@ -41,7 +41,8 @@ def _build_job_document(job: Job) -> dict[str, Any]:
     names = ("id", "project", "kind", "state", "share", "settings", "user", "made", "ended")
     result = job.result if isinstance(job.result, dict) else {}
     document = {name: getattr(job, name) for name in names}
-    return document | {"message": job.words, "model": result.get("model"), "result": result.get("document")}
+    more = {"model": result.get("model"), "result": result.get("document"), "data": job.fingerprint}
+    return document | {"message": job.words} | more
 
 
 def _build_model_document(model: StoredModel) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from podium.studio.api.upload_forms import TEXT, describe_form, read_form
 from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS
 from podium.studio.store import Project, Store
-from podium.studio.view_forwarding import forward_view, is_computed_view, run_in_process
+from podium.studio.view_forwarding import run_in_process
 
 router = APIRouter(route_class=PlainRoute)
 
@@ -228,8 +228,7 @@ async def get_view(request: Request) -> Response:
 
     class ForwardedResponse(Response):
         async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
-            answer = forward_view if is_computed_view(inner) else request.app.router
-            await answer(inner, receive, send)
+            await request.app.router(inner, receive, send)
 
     return ForwardedResponse()
 

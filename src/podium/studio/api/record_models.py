@@ -86,6 +86,9 @@ class JobAnswer(AnswerModel):
     user: str
     model: str | None = Field(description="the fitted model, when it is done")
     result: dict[str, Any] | None
+    data: str | None = Field(
+        description="the fingerprint of the data that the result is for; `stale` of the view `jobs` compares it"
+    )
     made: float
     ended: float | None
 

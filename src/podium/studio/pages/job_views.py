@@ -12,7 +12,8 @@ from podium.reporting.blocks import Block, ReportTable
 from podium.studio.job_queue import Job
 from podium.studio.pages.view_context import METRICS, View, ViewContext, register_view
 
-HEAD = ("job", "kind", "state", "share", "words", "left", "settings", "tries", "model")
+HEAD = ("job", "kind", "state", "share", "words", "left", "settings", "tries", "model", "stale")
+CHANGED = "The data of the project have changed since: this result does not count for its answer."
 FOUND = (
     "experiment",
     "method and parameters",
@@ -22,6 +23,7 @@ FOUND = (
     "gain over rrf",
     "interval of the gain",
     "took",
+    "data",
 )
 
 
@@ -34,7 +36,10 @@ def build_jobs_view(c: ViewContext) -> View:
     found = [row for job in every if (row := _format_experiment(job)) is not None]
     names = _name_experiments(every)
     links = {names[job.id]: c.build_link("job", ("job", job.id)) for job in every}
-    lines = tuple((names[job_id], *cells) for job_id, cells in found)
+    stale = {job.id for job in every if job.is_stale(c.data.fingerprint)}
+    lines = tuple(
+        (names[job_id], *cells, "changed since" if job_id in stale else "current") for job_id, cells in found
+    )
     blocks: list[Block] = []
     if lines:
         blocks.append(
@@ -43,6 +48,7 @@ def build_jobs_view(c: ViewContext) -> View:
     more = {
         "jobs": every,
         "left": {job.id: describe_time_left(job) for job in every},
+        "stale": stale,
         "models": store.models(c.project.id),
         "learners": learners,
         "quick": c.methods(),
@@ -50,7 +56,7 @@ def build_jobs_view(c: ViewContext) -> View:
         "labelled": c.data.labels is not None,
         "running": any(not j.over for j in every),
     }
-    rows = [_format_job_row(j) for j in every]
+    rows = [(*_format_job_row(j), j.id in stale) for j in every]
     document = {"jobs": [dict(zip(HEAD, r, strict=True)) for r in rows], "running": more["running"]}
     return View("Experiments", document, HEAD, rows, blocks, "jobs.html", more, links)
 
@@ -136,13 +142,14 @@ def build_job_view(c: ViewContext) -> View:
     if job.project != c.project.id:
         job = c.work.store.job("")  # jobs of other projects are not shown here
     document = job.result.get("document") if isinstance(job.result, dict) else None
-    blocks: list[Block] = [job.words or job.state]
+    is_stale = job.is_stale(c.data.fingerprint)
+    blocks: list[Block] = [job.words or job.state, *([CHANGED] if is_stale else [])]
     if isinstance(document, dict):
         blocks += _build_tuning_blocks(document) if job.kind == "tune" else _build_fit_blocks(document)
-    row = _format_job_row(job)
+    row = (*_format_job_row(job), is_stale)
     names = _name_experiments(c.work.store.jobs(c.project.id))
     subject = job.settings.get("method") or job.settings.get("metric") or job.kind
-    more = {"job": job, "model": row[-1]}
+    more = {"job": job, "model": row[-2]}
     document = {**dict(zip(HEAD, row, strict=True)), "document": document}
     return View(f"{names[job.id].capitalize()}: {subject}", document, HEAD, [row], blocks, "job.html", more)
 

@@ -120,7 +120,8 @@ def redirect_to_data(request: Request, error: UnreadableProject) -> Response:
 
 def respond_waiting(request: Request, wait: StillComputing) -> Response:
     """Show what is known so far, on a page that refreshes itself; programs are asked to try again."""
-    if request.url.path.endswith((".json", ".csv", ".svg")):
+    is_file = "." in request.url.path.rpartition("/")[2]
+    if is_file and "text/html" not in request.headers.get("accept", ""):
         again = {"retry-after": "5"}
         return Response("still computing; try again later\n", 503, again, media_type="text/plain")
     c: ViewContext | None = request.scope.get(CONTEXT)

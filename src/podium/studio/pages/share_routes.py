@@ -89,17 +89,21 @@ def download_votes(request: Request, project: str, suffix: str) -> Response:
     return respond_download(content, kind, f"podium-votes.{suffix}")
 
 
-def _build_context(request: Request, project: str) -> ViewContext:
+def build_file_context(request: Request, project: str) -> ViewContext:
+    """The data of a project and the parameters of a download."""
     work: Workspace = request.app.state.workspace
     record = work.store.project(project)
-    data = work.data(record).result(work.settings.limits.seconds)
+    try:
+        data = work.data(record).result(work.settings.limits.seconds)
+    except TimeoutError:
+        raise StillComputing(record) from None
     return ViewContext(work, record, data, request.query_params.multi_items())
 
 
 @router.get("/p/{project}/ranking.{suffix}")
 def download_ranking(request: Request, project: str, suffix: str) -> Response:
     """The ranking of all queries by the method `m`: a TREC run, CSV, JSON, JSON lines or Parquet."""
-    c = _build_context(request, project)
+    c = build_file_context(request, project)
     spec, _ = c.method()
     result = compute_consensus(c, spec)
     if suffix == "json":
@@ -118,7 +122,7 @@ def download_ranking(request: Request, project: str, suffix: str) -> Response:
 @router.get("/p/{project}/report.html")
 def download_report(request: Request, project: str) -> Response:
     """The report of a project as one file that needs no server."""
-    c = _build_context(request, project)
+    c = build_file_context(request, project)
     chosen = c.get_values("m") or list(c.work.choose_methods(c.data))
 
     def write() -> str:
@@ -130,10 +134,7 @@ def download_report(request: Request, project: str) -> Response:
         )  # fmt: skip
         return page.to_html()
 
-    try:
-        text = c.wait(c.work.result((c.data.fingerprint, "report", tuple(chosen), c.project.name), write))
-    except StillComputing:
-        raise StillComputing(c.project) from None
+    text = c.wait(c.work.result((c.data.fingerprint, "report", tuple(chosen), c.project.name), write))
     return respond_download(text.encode(), "text/html; charset=utf-8", "podium-report.html")
 
 
@@ -143,7 +144,7 @@ def download_picture(request: Request, project: str, view: str, figure: str) -> 
     build = views.all().get(view)
     if build is None:
         raise RecordNotFound("page not found")
-    c = _build_context(request, project)
+    c = build_file_context(request, project)
     for block in build(c).blocks:
         if isinstance(block, Figure) and block.name == figure:
             chart = block.chart() if isinstance(block.chart, functools.partial) else block.chart

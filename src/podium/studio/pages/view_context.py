@@ -17,6 +17,7 @@ from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block
 from podium.reporting.inputs import ReportInputs
 from podium.studio.answer_card import AnswerCard, AnswerFile, build_answer_card
+from podium.studio.job_queue import Job
 from podium.studio.loading import ProjectData
 from podium.studio.store import Project
 from podium.studio.workspace import Workspace
@@ -117,7 +118,7 @@ class ViewContext:
 
     def find_answer(self) -> AnswerCard:
         """The answer of the project; raises `StillComputing` on a page that should not wait."""
-        jobs = self.work.store.jobs(self.project.id)
+        jobs = self._list_current_jobs()
         kept = AnswerFile(self.work.store.folder, self.data.fingerprint, jobs)
         answer = kept.read()
         if answer is None:
@@ -129,8 +130,12 @@ class ViewContext:
 
     def peek_answer(self) -> AnswerCard | None:
         """The answer, if a page has computed it already; nothing is awaited."""
+        return AnswerFile(self.work.store.folder, self.data.fingerprint, self._list_current_jobs()).read()
+
+    def _list_current_jobs(self) -> list[Job]:
+        """The jobs of the project, without those that ended before its data changed."""
         jobs = self.work.store.jobs(self.project.id)
-        return AnswerFile(self.work.store.folder, self.data.fingerprint, jobs).read()
+        return [job for job in jobs if not job.is_stale(self.data.fingerprint)]
 
     def wait(self, coming: Future[Any]) -> Any:
         """The result of a computation; raises `StillComputing` if it exceeds the patience of this request."""
@@ -138,7 +143,7 @@ class ViewContext:
             settings = self.work.settings
             return coming.result(settings.limits.seconds if self.patient else settings.patience)
         except TimeoutError:
-            raise StillComputing from None
+            raise StillComputing(self.project) from None
 
 
 @dataclass

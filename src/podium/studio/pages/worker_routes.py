@@ -10,8 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from podium.core.errors import ParameterError
 from podium.studio import security
-from podium.studio.loading import ProjectData
-from podium.studio.pages.share_routes import respond_download, write_content
+from podium.studio.pages.share_routes import build_file_context, respond_download, write_content
 from podium.studio.pages.view_context import resolve_id
 from podium.studio.view_forwarding import run_in_process
 from podium.studio.workspace import Workspace
@@ -59,7 +58,5 @@ def apply_exclusion(state: Any, project: str, action: str, named: list[str]) -> 
 @router.get("/p/{project}/cleaned.{suffix}")
 def download_cleaned(request: Request, project: str, suffix: str) -> Response:
     """The judgements of a project without those of excluded annotators."""
-    work: Workspace = request.app.state.workspace
-    data: ProjectData = work.data(work.store.project(project)).result()
-    content, kind = write_content(data.preferences, suffix)
+    content, kind = write_content(build_file_context(request, project).data.preferences, suffix)
     return respond_download(content, kind, f"podium-cleaned.{suffix}")
