@@ -174,3 +174,43 @@ def test_rows_of_a_table_are_searched_sorted_and_listed(client):
     rows = client.get("/p/demo/queries/t0.rows?t0.sort=1").json()
     assert len(rows["rows"]) == len(rows["links"]) == 200
     assert client.get("/p/demo/queries/t9.rows").status_code == 404
+
+
+def test_titles_belong_to_items_and_not_to_queries_or_experts_of_the_same_name(client):
+    run = b"".join(
+        b"%d Q0 %d %d %d %d\n" % (q, i, i, 9 - i, e) for q in (1, 2) for e in (1, 2) for i in (1, 2, 3)
+    )
+    project, _ = upload(client, ("numbers.run", run))
+    post(client, f"/p/{project}/texts", [("files", ("t.csv", b"id,title\n1,First\n2,Second\n3,Third\n"))])
+    for view in ("fuse?m=borda", "queries"):
+        cells = re.findall(r"<td class=\"\w+\">(.*?)</td>", page(client, f"/p/{project}/{view}").text)
+        assert re.fullmatch(r'<a href="[^"]+">1</a>', cells[0])
+    assert [re.sub("<.*", "", cell) for cell in cells if "First" in cell] == []
+    rows = client.get(f"/p/{project}/fuse/t0.rows?m=borda").json()  # as the page draws them when it scrolls
+    assert rows["rows"][0][:3] == ["1", "3", "First"]
+    assert rows["notes"][0][:3] == ["", "", "1"]
+    ranked = client.get(f"/p/{project}/rank.json?q=1&m=borda").json()["rows"][0]
+    assert (ranked["item"], ranked["name"], ranked["note"]) == ("1", "First", "1")
+
+
+def test_items_of_a_collection_are_shown_by_their_titles(client):
+    csrf = mark(client)
+    sent = client.post("/collect", data={"csrf": csrf, "items": "Red apple\nGreen apple\nBlue apple"})
+    project = sent.headers["location"].split("/")[2]
+    link = client.post(f"/p/{project}/collect/vote", data={"csrf": csrf, "judge": "ann"}).headers["location"]
+    for _ in range(12):
+        asked = client.get(f"{link}/next.json").json()
+        if asked["key"] is None:
+            break
+        best = "first" if asked["first"]["item"] < asked["second"]["item"] else "second"
+        client.post(f"{link}/answer", json={"key": asked["key"], "answer": best})
+    board, card = page(client, f"/p/{project}/leaderboard"), page(client, f"/p/{project}/overview")
+    assert '<p class="winner">Red apple</p>' in board.text
+    assert '<p class="winner">Red apple</p>' in card.text
+    assert "Green apple<" in board.text
+    assert re.search(r"separate (Red|Green|Blue) apple and", board.text)
+    assert "Red apple" in client.get(f"/p/{project}/leaderboard/leaderboard.svg").text
+    document = client.get(f"/p/{project}/leaderboard.json").json()
+    assert document["rows"][0]["item"] == "1"  # programs get ids
+    answer = client.get(f"/p/{project}/overview.json").json()["answer"]
+    assert (answer["winner"], answer["title"]) == ("1", "Red apple")

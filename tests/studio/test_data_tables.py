@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.core.tables import Grid
+from podium.reporting.blocks import ReportTable
+from podium.studio.item_texts import ItemText
 from podium.studio.pages.data_tables import PAGE, build_table_page, sort_rows
 
 CELLS = st.sampled_from(
@@ -17,22 +19,24 @@ CELLS = st.sampled_from(
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=160), st.sampled_from([1, -1, 2, -2]))
 def test_pages_show_every_row_once(rows, sort):
-    grid = Grid(("a", "b"), tuple((f"row {n} {a}", b) for n, (a, b) in enumerate(rows)))
+    table = ReportTable(Grid(("a", "b"), tuple((f"row {n} {a}", b) for n, (a, b) in enumerate(rows))))
     state, seen = [("t.sort", str(sort))], []
     while True:
-        page = build_table_page(grid, "t", state)
+        page = build_table_page(table, "t", state)
         seen += page.rows
         assert len(page.rows) <= PAGE
         if not page.after:
             break
         state = parse_qsl(page.after.removeprefix("?").partition("#")[0])
-    assert sorted(seen) == sorted(grid.rows)
-    assert seen == build_table_page(grid, "t", [("t.sort", str(sort))], whole=True).rows
+    assert sorted(seen) == sorted(table.grid.rows)
+    assert seen == build_table_page(table, "t", [("t.sort", str(sort))], whole=True).rows
 
 
 @given(st.lists(CELLS, min_size=1, max_size=40), st.booleans())
 def test_numbers_are_sorted_as_numbers_and_empty_cells_come_last(cells, descending):
-    ordered = [row[0] for row in sort_rows([(cell,) for cell in cells], 0, descending=descending)]
+    ordered = [
+        row[0] for row in sort_rows([(cell,) for cell in cells], lambda row: row[0], descending=descending)
+    ]
     numbers = {
         "1": 1,
         "1,200": 1200,
@@ -49,8 +53,8 @@ def test_numbers_are_sorted_as_numbers_and_empty_cells_come_last(cells, descendi
 
 
 def test_a_search_keeps_the_order_and_other_parameters():
-    grid = Grid(("item", "score"), tuple((f"item {n}", str(n)) for n in range(100)))
-    page = build_table_page(grid, "t", [("m", "rrf"), ("t.sort", "-2"), ("t.find", "item 9")])
+    table = ReportTable(Grid(("item", "score"), tuple((f"item {n}", str(n)) for n in range(100))))
+    page = build_table_page(table, "t", [("m", "rrf"), ("t.sort", "-2"), ("t.find", "item 9")])
     assert [row[0] for row in page.rows] == [f"item {n}" for n in (99, 98, 97, 96, 95, 94, 93, 92, 91, 90, 9)]
     assert ("m", "rrf") in page.hidden
     assert page.columns[1].order == "descending"
@@ -58,6 +62,23 @@ def test_a_search_keeps_the_order_and_other_parameters():
 
 
 def test_any_address_gives_a_page():
-    grid = Grid(("item",), (("a",), ("b",)))
+    table = ReportTable(Grid(("item",), (("a",), ("b",))))
     for state in (("t.page", "99"), ("t.page", "-1"), ("t.sort", "x"), ("t.sort", "9" * 30), ("t.find", "%")):
-        assert build_table_page(grid, "t", [state]).columns
+        assert build_table_page(table, "t", [state]).columns
+
+
+def test_only_the_cells_of_items_have_titles():
+    texts = {"1": ItemText("One", "words"), "2": ItemText("", "the text of two")}
+    rows = (("1", "1", "1"), ("2", "2", "2"), ("3", "3", "3"))
+    table = ReportTable(Grid(("query", "item", "expert"), rows, 3), items=(1,))
+    page = build_table_page(table, "t", [], {"2": "/two"}, texts)
+    assert page.rows == [("1", "One", "1"), ("2", "2", "2"), ("3", "3", "3")]
+    assert page.notes == [("", "1", ""), ("", "the text of two", ""), ("", "", "")]
+    assert page.links == ["", "/two", ""]
+    for wanted in ("one", "text of two"):  # a search finds titles and texts
+        assert build_table_page(table, "t", [("t.find", wanted)], {}, texts).total == 1
+    assert [row[1] for row in build_table_page(table, "t", [("t.sort", "-2")], {}, texts).rows] == [
+        "3",
+        "2",
+        "One",
+    ]

@@ -45,10 +45,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table; pages show its first `most` rows."""
+    """A table; pages show its first `most` rows. `items` are the columns whose cells are ids of items."""
 
     grid: Grid
     most: int | None = None
+    items: tuple[int, ...] = ()
 
 
 Block = str | tuple[str, ...] | Figure | ReportTable  # a paragraph, a bullet list, a figure, a table

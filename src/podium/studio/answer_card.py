@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from podium.analysis.answer import find_answer
+from podium.analysis.leaderboard import Leaderboard
 from podium.core.errors import PodiumError
 from podium.core.tables import format_decimal, format_p_value
 from podium.core.text import join_names
@@ -23,6 +24,7 @@ from podium.core.version import __version__
 from podium.reporting.inputs import ReportInputs
 from podium.storage.digests import digest_bytes
 from podium.storage.files import write_atomically
+from podium.studio.item_texts import ItemText, rename_items
 from podium.studio.job_queue import Job
 
 __all__ = ["AnswerCard", "AnswerFile", "AnswerGain", "build_answer_card"]
@@ -65,6 +67,12 @@ class AnswerCard:
     certainty: CardCertainty = "unknown"
     explanation: str = ""
     source: str = ""  # what was tried
+    title: str = ""  # of the winner, if it is an item that has one
+
+    @property
+    def name(self) -> str:
+        """What a page calls the winner."""
+        return self.title or self.winner
 
     @property
     def mark(self) -> str:
@@ -88,7 +96,7 @@ class AnswerCard:
         gain = f", {' and '.join(gains)}" if gains else ""
         p = f" (p {self.p_text}, corrected)" if self.p_text else ""
         value = f"on held-out queries its {self.metric} is {self.value_text}"
-        return f"{self.headline} {self.winner}: {value}{gain}{p}." if self.value_text else self.explanation
+        return f"{self.headline} {self.name}: {value}{gain}{p}." if self.value_text else self.explanation
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -98,9 +106,12 @@ class AnswerCard:
 class AnswerFile:
     """The answer for some data and finished jobs, kept in the studio folder: all processes show the same one."""
 
-    def __init__(self, folder: Path, fingerprint: str, jobs: Sequence[Job]) -> None:
+    def __init__(
+        self, folder: Path, fingerprint: str, jobs: Sequence[Job], texts: Mapping[str, ItemText]
+    ) -> None:
         done = sorted(job.id for job in jobs if job.state == "done" and job.kind == "tune")
-        name = digest_bytes("\n".join([__version__, fingerprint, *done]).encode())
+        titles = [f"{item}\t{about.title}" for item, about in texts.items() if about.title]
+        name = digest_bytes("\n".join([__version__, fingerprint, *done, *titles]).encode())
         self.path = folder / "answers" / f"{name}.json"
 
     def read(self) -> AnswerCard | None:
@@ -119,15 +130,17 @@ class AnswerFile:
             write_atomically([json.dumps(card.to_dict()).encode()], self.path, overwrite=True)
 
 
-def build_answer_card(inputs: ReportInputs, jobs: Sequence[Job] = ()) -> AnswerCard:
-    """The answer for data whose parts were computed, with the tuning jobs of the project."""
+def build_answer_card(
+    inputs: ReportInputs, jobs: Sequence[Job] = (), texts: Mapping[str, ItemText] | None = None
+) -> AnswerCard:
+    """The answer for data whose parts were computed, with the tuning jobs of the project and texts of the items."""
     if inputs.comparison is not None and inputs.has_judged_items:
         card = _answer_by_labels(inputs)
         tuned = [c for job in jobs if (c := _answer_by_tuning(job, card.metric)) is not None]
         best = max(tuned, key=lambda c: c.value, default=None)
         return best if best is not None and best.value > card.value else card
     if inputs.board is not None:
-        return _answer_by_votes(inputs)
+        return _answer_by_votes(inputs.board, texts or {})
     method = inputs.best_method
     why = "there are no labels" if inputs.request.labels is None else "the labels do not cover these results"
     return AnswerCard(
@@ -207,10 +220,9 @@ def _answer_by_tuning(job: Job, metric: str) -> AnswerCard | None:
     )  # fmt: skip
 
 
-def _answer_by_votes(inputs: ReportInputs) -> AnswerCard:
-    board = inputs.board
-    assert board is not None
-    first = board.rows[0]
+def _answer_by_votes(plain: Leaderboard, texts: Mapping[str, ItemText]) -> AnswerCard:
+    board = rename_items(plain, texts)
+    first, winner = board.rows[0], str(plain.rows[0].item)
     group = next((g for g in board.groups if first.item in g), ())
     tied = [str(item) for item in group if item != first.item]
     gains: tuple[AnswerGain, ...] = ()
@@ -228,7 +240,8 @@ def _answer_by_votes(inputs: ReportInputs) -> AnswerCard:
     low, high = (f"{end:.0f}" if math.isfinite(end) else "open" for end in (first.low, first.high))
     level = f"{100 * board.settings.level:g} %"
     return AnswerCard(
-        str(first.item), "", "First place", f"rating, {level} interval {low} to {high}", first.score, gains, p,
+        winner, "", "First place",
+        f"rating, {level} interval {low} to {high}", first.score, gains, p,
         "corrected for all pairs of items (Holm)", "low" if tied else judge_certainty(p, [1.0]), explanation,
-        f"{board.votes:,.10g} votes on {len(board.rows):,} items",
+        f"{board.votes:,.10g} votes on {len(board.rows):,} items", str(first.item) if str(first.item) != winner else "",
     )  # fmt: skip

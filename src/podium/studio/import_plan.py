@@ -15,7 +15,7 @@ from podium.formats.base import Content, merge_contents
 from podium.storage.files import Source
 from podium.studio.form_fields import spell_option
 from podium.studio.import_tables import ROLES, RawTable, guess_roles, load_table
-from podium.studio.item_texts import TEXT_COLUMNS
+from podium.studio.item_texts import TEXT_COLUMNS, ItemText
 from podium.studio.normalized_tables import normalize_table, select_features
 
 FileUse = Literal["data", "labels", "texts", "ignore"]
@@ -60,15 +60,6 @@ class FilePlan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the store."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class ItemText:
-    """What is known about an item beside its id."""
-
-    title: str = ""
-    text: str = ""
-    url: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,17 +1,23 @@
-"""Read the texts of items from a table: a column of ids, and columns for title, text and address."""
+"""The texts of items: read from a table with columns for id, title, text and address; names of items on pages."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import InputError
+from podium.core.tables import shorten_text
 from podium.data.ids import Id, Ids
 from podium.storage.files import Source
 from podium.studio.vote_records import CollectionItem
+
+if TYPE_CHECKING:
+    from podium.analysis.leaderboard import Leaderboard
 
 # names of the columns of a table of texts, by role; the first that occurs counts
 TEXT_COLUMNS = {
@@ -24,6 +30,53 @@ TEXT_COLUMNS = {
 MOST_ITEMS = 2000  # items of a collection
 LONGEST_TEXT = 20_000  # characters of a shown text
 LONGEST_TITLE = 120  # characters up to which plain lines are titles
+NOTE = 120  # characters of a text in a table
+
+
+@dataclass(frozen=True)
+class ItemText:
+    """What is known about an item beside its id."""
+
+    title: str = ""
+    text: str = ""
+    url: str = ""
+
+
+def name_item(item: Id, texts: Mapping[str, ItemText]) -> tuple[str, str]:
+    """What a page calls an item, and the small print below: its title and id, or its id and the start of its text.
+
+    >>> texts = {"5": ItemText("Five"), "a": ItemText(text="A text")}
+    >>> name_item(5, texts), name_item("a", texts), name_item("b", texts)
+    (('Five', '5'), ('a', 'A text'), ('b', ''))
+    """
+    known = texts.get(str(item), ItemText())
+    if not known.title:
+        return str(item), shorten_text(known.text, NOTE)
+    return known.title, "" if known.title == str(item) else str(item)
+
+
+def name_items(items: Iterable[Id], texts: Mapping[str, ItemText]) -> dict[Id, str]:
+    """A name of its own for every item: its title, with the id where two items have the same title.
+
+    >>> name_items([1, 2, 3], {"1": ItemText("Same"), "2": ItemText("Same"), "3": ItemText("Other")})
+    {1: 'Same (1)', 2: 'Same (2)', 3: 'Other'}
+    """
+    names = {item: name_item(item, texts)[0] for item in items}
+    count = Counter(names.values())
+    return {item: f"{name} ({item})" if count[name] > 1 else name for item, name in names.items()}
+
+
+def rename_items(board: Leaderboard, texts: Mapping[str, ItemText]) -> Leaderboard:
+    """The board with the titles of its items in place of their ids, for people."""
+    if not texts:
+        return board
+    names = name_items(board.tally.items.tolist(), texts)
+    return replace(
+        board,
+        rows=tuple(replace(row, item=names[row.item]) for row in board.rows),
+        groups=tuple(tuple(names[item] for item in group) for group in board.groups),
+        tally=replace(board.tally, items=Ids(list(names.values()))),
+    )
 
 
 def read_item_texts(name: str, content: bytes, encoding: str = "utf-8") -> list[CollectionItem]:

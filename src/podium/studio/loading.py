@@ -19,7 +19,8 @@ from podium.data.preferences import Preferences
 from podium.storage.allowed_paths import resolve_inside
 from podium.storage.files import Source, open_source
 from podium.studio.form_fields import select_reading_options, spell_option
-from podium.studio.import_plan import FilePlan, ItemText, read_planned, read_texts
+from podium.studio.import_plan import FilePlan, read_planned, read_texts
+from podium.studio.item_texts import ItemText
 from podium.studio.limits import TooLarge, bounded_decompress, check_id_lengths
 from podium.studio.settings import Limits
 from podium.studio.store import Project, Store

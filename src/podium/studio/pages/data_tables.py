@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from podium.core.tables import Grid, shorten_text
+from podium.core.tables import shorten_text
+from podium.reporting.blocks import ReportTable
+from podium.studio.item_texts import ItemText, name_item
 
 PAGE = 50  # rows on a page
 SEARCHED = 12  # rows from which a search field pays
@@ -35,6 +37,7 @@ class TablePage:
     title: str
     columns: tuple[TableColumn, ...]
     rows: list[tuple[str, ...]]
+    notes: list[tuple[str, ...]]  # the small print below each cell; no tuples where no column has items
     links: list[str]
     total: int  # rows that match the search
     every: int  # rows of the table
@@ -51,30 +54,42 @@ class TablePage:
         return self.every > SEARCHED or bool(self.find)
 
 
+class TableRow(NamedTuple):
+    """A row as shown: titles in place of the ids of items, the small print below them, the address of its page."""
+
+    cells: tuple[str, ...]
+    notes: tuple[str, ...]
+    link: str
+
+
 def build_table_page(
-    grid: Grid,
+    table: ReportTable,
     name: str,
     parameters: Parameters,
     links: Mapping[str, str] | None = None,
+    texts: Mapping[str, ItemText] | None = None,
     *,
     whole: bool = False,
 ) -> TablePage:
     """The page of a table that the parameters NAME.sort, NAME.find and NAME.page select; `whole`: all rows.
 
-    >>> grid = Grid(("item", "score"), (("b", "2.0"), ("a", "10.0"), ("c", "")))
-    >>> [row[0] for row in build_table_page(grid, "t", [("t.sort", "-2")]).rows]
+    The cells of the columns of items show the titles in `texts`; a search finds their ids, too.
+
+    >>> table = ReportTable(Grid(("item", "score"), (("b", "2.0"), ("a", "10.0"), ("c", ""))))
+    >>> [row[0] for row in build_table_page(table, "t", [("t.sort", "-2")]).rows]
     ['a', 'b', 'c']
     """
+    grid = table.grid
     own = {k: v for k, v in parameters if k.startswith(f"{name}.")}
     others = [(k, v) for k, v in parameters if not k.startswith(f"{name}.") and k not in ("done", "removed")]
     find = own.get(f"{name}.find", "").strip()[:200]
-    rows = list(grid.rows)
+    rows = _describe_rows(table, links or {}, texts or {})
     if find:
         wanted = find.casefold()
-        rows = [row for row in rows if any(wanted in str(cell).casefold() for cell in row)]
+        rows = [row for row in rows if any(wanted in cell.casefold() for cell in row.cells + row.notes)]
     sort = _read_number(own.get(f"{name}.sort", ""), -len(grid.head), len(grid.head), 0)
     if sort:
-        rows = sort_rows(rows, abs(sort) - 1, descending=sort < 0)
+        rows = sort_rows(rows, lambda row: row.cells[abs(sort) - 1], descending=sort < 0)
     pages = max(1, -(-len(rows) // PAGE))
     page = _read_number(own.get(f"{name}.page", ""), 1, pages, 1)
     shown = rows if whole else rows[(page - 1) * PAGE : page * PAGE]
@@ -93,24 +108,36 @@ def build_table_page(
         return TableColumn(text, side, address(sort=target, page=1), order)
 
     columns = tuple(build_column(n, str(text)) for n, text in enumerate(grid.head, 1))
-    leads = [(links or {}).get(str(row[0]), "") for row in shown]
     hidden = [*others, *([(f"{name}.sort", str(sort))] if sort else [])]
     return TablePage(
-        name, grid.title, columns, [tuple(shorten_text(str(cell)) for cell in row) for row in shown], leads,
+        name, grid.title, columns, [tuple(map(shorten_text, row.cells)) for row in shown],
+        [row.notes for row in shown], [row.link for row in shown],
         len(rows), len(grid.rows), find, page, pages, hidden,
         address(page=page - 1) if page > 1 else "", address(page=page + 1) if page < pages else "",
     )  # fmt: skip
 
 
-def sort_rows(rows: list[Any], column: int, *, descending: bool) -> list[Any]:
-    """Rows by one column: numbers by value, other texts by letter; empty cells last in either direction.
+def _describe_rows(
+    table: ReportTable, links: Mapping[str, str], texts: Mapping[str, ItemText]
+) -> list[TableRow]:
+    rows = []
+    for row in table.grid.rows:
+        cells, notes = [str(cell) for cell in row], [""] * len(row) if table.items and texts else []
+        for column in table.items if notes else ():
+            cells[column], notes[column] = name_item(cells[column], texts)
+        rows.append(TableRow(tuple(cells), tuple(notes), links.get(str(row[0]), "")))
+    return rows
 
-    >>> sort_rows([("x", "n/a"), ("y", "1,200"), ("z", "+35 %")], 1, descending=True)
+
+def sort_rows(rows: list[Any], key: Callable[[Any], str], *, descending: bool) -> list[Any]:
+    """Rows by one of their cells: numbers by value, other texts by letter; empty cells last in either direction.
+
+    >>> sort_rows([("x", "n/a"), ("y", "1,200"), ("z", "+35 %")], lambda row: row[1], descending=True)
     [('y', '1,200'), ('z', '+35 %'), ('x', 'n/a')]
     """
     numbers, words, empty = [], [], []
     for row in rows:
-        text = str(row[column]).strip()
+        text = key(row).strip()
         match = NUMBER.match(text)
         if match is not None:
             numbers.append((float(match[1].replace(",", "").replace("−", "-")), row))

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from podium.analysis.explain import Explanation, explain
-from podium.core.tables import shorten_text
 from podium.data.consensus import RankedItem
 from podium.data.ids import Id
 from podium.evaluate.comparison import compare_evaluations
@@ -18,6 +17,7 @@ from podium.evaluate.evaluation import evaluate_all
 from podium.methods.base import Aggregator
 from podium.metrics.base import parse
 from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.studio.item_texts import ItemText, name_item
 from podium.studio.pages.explanation_views import (
     MARK,
     build_sliders,
@@ -28,8 +28,6 @@ from podium.studio.pages.explanation_views import (
 from podium.studio.pages.fusion_views import compute_consensus
 from podium.studio.pages.query_views import select_grades
 from podium.studio.pages.view_context import METRICS, View, ViewContext, id_text, item_texts, register_view
-from podium.studio.pages.worker_views import find_item_texts
-from podium.studio.vote_records import CollectionItem
 
 HEAD = ("expert", "rank of A", "rank of B", "favors A by", "weight")
 SHOWN = 30  # ranks beside the cards
@@ -105,16 +103,16 @@ def _describe_effect(effect: Mapping[str, Any]) -> str:
 def _rank_rows(c: ViewContext) -> list[dict[str, Any]]:
     """The ranking of the query in view, with links that make an item A or B."""
     spec, _, q, factors, places, before = rank_with_factors(c)
-    texts, graded, known = item_texts(before), select_grades(c, q), find_item_texts(c)
+    texts, graded = item_texts(before), select_grades(c, q)
     a, b = choose_pair(c, places, q)
     state = [("q", id_text(q, c.data.preferences.queries)), ("m", spec), ("metric", c.get_value("metric"))]
     state += [(MARK + id_text(e, c.data.preferences.experts), f"{f:g}") for e, f in factors.items()]
     rows = []
     for r in places[:SHOWN]:
-        text = texts[r.item]
+        text, (name, note) = texts[r.item], name_item(r.item, c.texts)
         rows.append({
             "rank": r.rank, "before": before[r.item], "item": text, "label": graded.get(r.item),
-            "about": "" if r.item not in known else shorten_text(known[r.item].title or known[r.item].body, 120),
+            "name": name, "note": note,
             "is_a": r.item == a, "is_b": r.item == b,
             "as_a": c.build_link("explain", *state, ("item", text), ("over", texts[b] if b != r.item else texts[a])),
             "as_b": c.build_link("explain", *state, ("item", texts[a] if a != r.item else texts[b]), ("over", text)),
@@ -138,7 +136,7 @@ def build_explain_view(c: ViewContext) -> View:
     a, b = choose_pair(c, places, q)
     over = b if b != a else None
     explanation = explain(method, c.data.preferences, q, a, over=over, features=c.select_features(method))
-    texts, graded = find_item_texts(c), select_grades(c, q)
+    graded = select_grades(c, q)
     can = method.tags.weighted or isinstance(getattr(method, "weights_", None), Mapping)
     effect, ranking = measure_weights(c, spec, method, factors), _rank_rows(c)
     queries = c.data.preferences.queries
@@ -152,7 +150,7 @@ def build_explain_view(c: ViewContext) -> View:
     more: dict[str, Any] = {
         "spec": spec, "query": id_text(q, queries), "queries": [id_text(i, queries) for i in queries[:QUERIES]],
         "methods": c.methods(), "models": c.models(), "metric": effect["metric"], "metrics": METRICS,
-        "cards": _build_cards(explanation, texts, graded), "lines": explanation.lines[2:], "effect": effect,
+        "cards": _build_cards(explanation, c.texts, graded), "lines": explanation.lines[2:], "effect": effect,
         "ranking": ranking, "sliders": build_sliders(c, q, factors) if can else [], "steps": steps,
         "total": len(places), "labelled": c.data.labels is not None,
         "item": id_text(a), "over": "" if over is None else id_text(over),
@@ -177,16 +175,16 @@ def build_explain_view(c: ViewContext) -> View:
 
 
 def _build_cards(
-    explanation: Explanation, texts: Mapping[Id, CollectionItem], graded: Mapping[Id, float]
+    explanation: Explanation, texts: Mapping[str, ItemText], graded: Mapping[Id, float]
 ) -> list[dict[str, Any]]:
     cards = []
     for letter, ranked in (("A", explanation.item), ("B", explanation.over)):
         if ranked is None:
             continue
-        about = texts.get(ranked.item) or texts.get(str(ranked.item)) or CollectionItem(ranked.item)
+        about = texts.get(str(ranked.item), ItemText())
         label = graded.get(ranked.item)
         cards.append({
-            "letter": letter, "id": str(ranked.item), "title": about.title or str(ranked.item), "body": about.body,
+            "letter": letter, "id": str(ranked.item), "title": about.title or str(ranked.item), "body": about.text,
             "url": about.url if about.url.startswith(("http://", "https://")) else "",
             "rank": ranked.rank, "score": f"{ranked.score:.4g}", "label": "" if label is None else f"{label:g}",
         })  # fmt: skip

@@ -15,6 +15,7 @@ from podium.data.consensus import RankedItem
 from podium.data.ids import Id
 from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block, Figure, ReportTable
+from podium.studio.item_texts import name_item
 from podium.studio.pages.fusion_views import compute_consensus
 from podium.studio.pages.query_views import select_grades
 from podium.studio.pages.view_context import View, ViewContext, id_text, item_texts, register_view, resolve_id
@@ -92,6 +93,7 @@ def build_rank_view(c: ViewContext) -> View:
         "text": text,
         "rows": [
             {**dict(zip(HEAD, r, strict=True)), "why": c.build_link("why", *state, ("item", texts[r[1]]))}
+            | dict(zip(("name", "note"), name_item(r[1], c.texts), strict=True))
             for r in rows[:SHOWN]
         ],
     }

@@ -45,13 +45,13 @@ def build_fuse_view(c: ViewContext) -> View:
     rows = list(itertools.islice(_iterate_rows(result), MOST))
     records = [dict(zip(HEAD, r, strict=True)) for r in rows]
     document = {**about, "complete": len(rows) == len(result.order), "rows": records}
-    grid, links = (_tabulate_query if len(result.queries) == 1 else _tabulate_queries)(c, spec, result)
+    table, links = (_tabulate_query if len(result.queries) == 1 else _tabulate_queries)(c, spec, result)
     title = f"Fused by {result.method}"
     more = {"about": about, "spec": spec, "methods": c.methods(), "models": c.models()}
-    return View(title, document, HEAD, _iterate_rows(result), [ReportTable(grid)], "fuse.html", more, links)
+    return View(title, document, HEAD, _iterate_rows(result), [table], "fuse.html", more, links)
 
 
-def _tabulate_query(c: ViewContext, spec: str, result: Consensus) -> tuple[Grid, dict[str, str]]:
+def _tabulate_query(c: ViewContext, spec: str, result: Consensus) -> tuple[ReportTable, dict[str, str]]:
     """All items of the only query, and the address that says why an item has its rank."""
     query = result.queries[0]
     here, every = id_text(query, result.queries), list(result[query])
@@ -64,12 +64,11 @@ def _tabulate_query(c: ViewContext, spec: str, result: Consensus) -> tuple[Grid,
         (str(row.item), f"{row.rank:g}", format_decimal(row.score), "yes" if row.tied else "")
         for row in every
     )
-    return Grid(
-        ("item", "rank", "score", "tied"), lines, 1, f"All {len(lines):,} items by {result.method}"
-    ), links
+    title = f"All {len(lines):,} items by {result.method}"
+    return ReportTable(Grid(("item", "rank", "score", "tied"), lines, 1, title), items=(0,)), links
 
 
-def _tabulate_queries(c: ViewContext, spec: str, result: Consensus) -> tuple[Grid, dict[str, str]]:
+def _tabulate_queries(c: ViewContext, spec: str, result: Consensus) -> tuple[ReportTable, dict[str, str]]:
     """The first items of every query, and the address of the query."""
     queries = result.queries[:SHOWN]
     links = {str(q): c.build_link("query", ("q", id_text(q, result.queries)), ("m", spec)) for q in queries}
@@ -81,7 +80,7 @@ def _tabulate_queries(c: ViewContext, spec: str, result: Consensus) -> tuple[Gri
     head = ("query", "items", *(f"place {n}" for n in range(1, TOP + 1)))
     count = f"{len(lines):,} of " if len(lines) < len(result.queries) else ""
     caption = f"The first {TOP} by {result.method}, {count}{len(result.queries):,} queries"
-    return Grid(head, tuple(lines), len(head), caption), links
+    return ReportTable(Grid(head, tuple(lines), len(head), caption), items=tuple(range(2, 2 + TOP))), links
 
 
 HEAD = ("query", "rank", "item", "score", "tied")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from podium.analysis.leaderboard import (
     AnytimeLeaderboard,
     ContextualLeaderboard,
     Leaderboard,
+    Proposal,
     TamperingAssessment,
     anytime_leaderboard,
     assess_tampering,
@@ -21,6 +23,7 @@ from podium.core.errors import ParameterError, PodiumError
 from podium.core.tables import Grid
 from podium.reporting.blocks import Block, Figure, ReportTable
 from podium.reporting.findings import WORDS
+from podium.studio.item_texts import rename_items
 from podium.studio.limits import check_pairs
 from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext, register_view
@@ -51,35 +54,28 @@ def build_leaderboard_view(c: ViewContext) -> View:
     control, slice_ = c.get_values("control"), c.get_value("slice")
     every_look = c.get_value("anytime") == "1"
     proposals = board.next(count, top=top) if len(board.rows) > 1 else []
-    stop, words = board.stopping(top=top)
-    head, rows = tabulate_rows(board.rows)
-    next_steps = {"next": [dataclasses.asdict(p) for p in proposals], "stop": stop, "stopping": words}
-    document = board.to_dict() | next_steps
-    standings, leader = _build_plain_blocks(board), _describe_leader(board)
+    named = rename_items(board, c.texts)
+    stop, words = named.stopping(top=top)
+    document = board.to_dict() | {"stop": stop, "stopping": words}
+    document |= {"next": [dataclasses.asdict(p) for p in proposals]}
+    standings, leader = _build_plain_blocks(board, named), _describe_leader(named)
     notes = [board.looks.replace("--anytime", "“valid at every look” below")] if not every_look else []
+    anytime = adjusted = None
     if every_look:
         anytime = anytime_leaderboard(board)
-        standings, leader = _build_anytime_blocks(anytime), leader | {"sure": anytime.conclusion}
+        standings = _build_anytime_blocks(anytime)
+        leader["sure"] = (anytime if named is board else anytime_leaderboard(named)).conclusion
         document |= {"anytime": anytime.to_dict()}
-        head, rows = tabulate_rows(anytime.rows)
     if control or slice_:
         adjusted = _compute_contextual_board(c, control, slice_)
         standings = [*_build_contextual_blocks(adjusted), *(standings if every_look else [])]
         document |= {"contextual": adjusted.to_dict()}
-        if not every_look:
-            head, rows = tabulate_rows(adjusted.rows)
         if c.work.votes.find_collection(c.project.id) is not None:
             notes.append("votes collected here have no such columns and are not part of this board")
     if c.get_value("trust") == "1":
         assessment = _assess_tampering(c, board)
         document |= {"trust": assessment.to_dict()}
-        standings += [ReportTable(b) if isinstance(b, Grid) else b for b in assessment.blocks()]
-    lines = tuple(
-        (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}")
-        for p in proposals
-    )
-    names = ("first", "second", "information (nats)", "chance of first", "votes so far")
-    next_ = ReportTable(Grid(names, lines, 2, "Pairs with the largest expected gain"), 100)
+        standings += [_table_of_items(b) if isinstance(b, Grid) else b for b in assessment.blocks()]
     more = {
         "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count, "size": len(board.rows),
         "checks": [(WORDS[k.verdict], k.name, k.text) for k in board.checks],
@@ -87,8 +83,19 @@ def build_leaderboard_view(c: ViewContext) -> View:
         "columns": columns, "control": control, "slice": slice_, "every_look": every_look,
         "trust": c.get_value("trust") == "1", "winner": leader,
     }  # fmt: skip
-    blocks: list[Block] = [*standings, _build_direct_table(board), next_]
+    blocks: list[Block] = [*standings, _build_direct_table(named), tabulate_proposals(proposals)]
+    head, rows = tabulate_rows((anytime or adjusted or board).rows)
     return View("Leaderboard", document, head, rows, blocks, "board.html", more)
+
+
+def tabulate_proposals(proposals: Sequence[Proposal]) -> ReportTable:
+    """The pairs to compare next, with what each is expected to tell."""
+    head = ("first", "second", "information (nats)", "chance of first", "votes so far")
+    lines = tuple(
+        (str(p.first), str(p.second), f"{p.gain:.4f}", f"{p.chance:.0%}", f"{p.votes:,.10g}")
+        for p in proposals
+    )
+    return ReportTable(Grid(head, lines, 2, "Pairs with the largest expected gain"), 100, (0, 1))
 
 
 def _describe_leader(board: Leaderboard) -> dict[str, str]:
@@ -106,18 +113,22 @@ def _describe_leader(board: Leaderboard) -> dict[str, str]:
     }
 
 
-def _build_plain_blocks(board: Leaderboard) -> list[Block]:
+def _table_of_items(grid: Grid, title: str = "") -> ReportTable:
+    """A table whose column "item" has ids of items."""
+    items = tuple(n for n, word in enumerate(grid.head) if word == "item")
+    return ReportTable(dataclasses.replace(grid, title=title or grid.title), items=items)
+
+
+def _build_plain_blocks(board: Leaderboard, named: Leaderboard) -> list[Block]:
     caption = f"Scores with {100 * board.settings.level:g} % intervals, {board.scheme.text}."
-    drawn = Figure(
-        "leaderboard", board.chart(top=DRAWN) if len(board.rows) > DRAWN else board.chart(), caption
-    )
-    grid = board.grid(digits=0, between=" to ")
-    return [drawn, ReportTable(dataclasses.replace(grid, title=f"All {len(board.rows):,} items"))]
+    chart = named.chart(top=DRAWN) if len(board.rows) > DRAWN else named.chart()
+    table = _table_of_items(board.grid(digits=0, between=" to "), f"All {len(board.rows):,} items")
+    return [Figure("leaderboard", chart, caption), table]
 
 
 def _build_anytime_blocks(board: AnytimeLeaderboard) -> list[Block]:
-    grid = dataclasses.replace(board.grid(), title="Valid at every look, however the pairs are chosen")
-    return [*([f"Warning: {board.warning}."] if board.warning else []), ReportTable(grid)]
+    table = _table_of_items(board.grid(), "Valid at every look, however the pairs are chosen")
+    return [*([f"Warning: {board.warning}."] if board.warning else []), table]
 
 
 def _compute_contextual_board(c: ViewContext, control: list[str], slice_: str) -> ContextualLeaderboard:
@@ -150,14 +161,14 @@ def _build_contextual_blocks(board: ContextualLeaderboard) -> list[Block]:
         title = f"With {', '.join(board.control)} held equal, beside the plain board"
         chart = board.chart(top=DRAWN)
         blocks.append(Figure("adjusted", chart, f"Scores with {', '.join(board.control)} held equal."))
-        blocks.append(ReportTable(dataclasses.replace(board.grid(digits=0, between=" to "), title=title)))
+        blocks.append(_table_of_items(board.grid(digits=0, between=" to "), title))
         blocks.append(
             ReportTable(dataclasses.replace(board.effects_grid(), title="What each covariate is worth"))
         )
         blocks.append(tuple(effect.sentence for effect in board.effects))
     if board.slices is not None:
         title = f"Places by {board.slices.column} (* differs from the other votes beyond chance)"
-        blocks.append(ReportTable(dataclasses.replace(board.slices.grid(), title=title)))
+        blocks.append(_table_of_items(board.slices.grid(), title))
         blocks.append(tuple(board.slices.dependence))
     doubts = tuple(
         f"{k.name}: {k.text}" for k in board.checks if k.verdict == "warning" and k not in board.plain.checks

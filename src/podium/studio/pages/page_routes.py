@@ -84,7 +84,7 @@ def _respond_page(request: Request, template: str, status: int = 200, **values: 
             and name != "overview"
         ):
             blank["answer"] = c.peek_answer()
-        blank |= {"project": c.project, "texts": c.data.texts, "goals": goals, "menu": menu, "view": name}
+        blank |= {"project": c.project, "texts": c.texts, "goals": goals, "menu": menu, "view": name}
     text = render.render_page(template, csrf=security.csrf_token(request), **(blank | values))
     return HTMLResponse(text, status, headers=FRESH)
 
@@ -216,7 +216,7 @@ def show_view(request: Request, project: str, view: str) -> Response:
         title=content.title,
         exports={k: f"{base}.{k}{state}" for k in ("json", "csv")} | _link_code(c, name),
         blocks=[
-            render.render_table(build_table_page(b.grid, f"t{n}", c.parameters, content.links), c.data.texts)
+            render.render_table(build_table_page(b, f"t{n}", c.parameters, content.links, c.texts))
             if isinstance(b, ReportTable)
             else Markup(render_block(b, pictures=pictures))
             for n, b in enumerate(content.blocks)
@@ -292,8 +292,13 @@ def list_table_rows(request: Request, project: str, view: str, table: str) -> Re
     block = content.blocks[int(number)] if int(number) < len(content.blocks) else None
     if not isinstance(block, ReportTable):
         raise RecordNotFound("no such table on this page")
-    whole = build_table_page(block.grid, table, c.parameters, content.links, whole=True)
-    document = {"rows": whole.rows, "links": whole.links, "sides": [col.side for col in whole.columns]}
+    whole = build_table_page(block, table, c.parameters, content.links, c.texts, whole=True)
+    document = {
+        "rows": whole.rows,
+        "notes": whole.notes,
+        "links": whole.links,
+        "sides": [column.side for column in whole.columns],
+    }
     return Response(tables.format_json(document), media_type="application/json", headers=FRESH)
 
 

@@ -6,7 +6,7 @@ import functools
 import importlib.resources
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from podium.core import tables
 from podium.core.version import __version__
 from podium.evaluate import charts
 from podium.reporting.blocks import render_checks
+from podium.studio.item_texts import name_item
 from podium.studio.pages.data_tables import TablePage
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # spreadsheets evaluate cells with these prefixes
@@ -222,13 +223,13 @@ def _load_templates() -> jinja2.Environment:
         "checks": lambda rows: Markup(render_checks(rows)),
     }
     environment.globals["version"] = __version__
-    environment.globals["table"] = render_table
+    environment.globals |= {"table": render_table, "name_item": name_item}
     return environment
 
 
-def render_table(page: TablePage, texts: Mapping[str, Any] | None = None) -> Markup:
-    """The rows of a table with its controls; `texts` are those of the items that stand in its cells."""
-    return Markup(_load_templates().get_template("table.html").render(page=page, texts=texts or {}))
+def render_table(page: TablePage) -> Markup:
+    """The rows of a table with its controls."""
+    return Markup(_load_templates().get_template("table.html").render(page=page))
 
 
 def render_page(template: str, **values: Any) -> str:

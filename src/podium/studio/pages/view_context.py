@@ -17,6 +17,7 @@ from podium.methods.base import Aggregator
 from podium.reporting.blocks import Block
 from podium.reporting.inputs import ReportInputs
 from podium.studio.answer_card import AnswerCard, AnswerFile, build_answer_card
+from podium.studio.item_texts import ItemText
 from podium.studio.job_queue import Job
 from podium.studio.loading import ProjectData
 from podium.studio.store import Project
@@ -109,6 +110,13 @@ class ViewContext:
         """Item features, for methods that use them."""
         return self.data.features if method.tags.uses_features else None
 
+    @functools.cached_property
+    def texts(self) -> dict[str, ItemText]:
+        """What is known about the items, by their ids as text: from tables, and from the collection of votes."""
+        collected = self.work.votes.item_texts(self.project.id)
+        own = {str(item): ItemText(about.title, about.body, about.url) for item, about in collected.items()}
+        return {**self.data.texts, **own}
+
     def collect_inputs(
         self, methods: Sequence[str] = (), metrics: Sequence[str] = ("ndcg@10", "map")
     ) -> ReportInputs:
@@ -118,24 +126,25 @@ class ViewContext:
 
     def find_answer(self) -> AnswerCard:
         """The answer of the project; raises `StillComputing` on a page that should not wait."""
-        jobs = self._list_current_jobs()
-        kept = AnswerFile(self.work.store.folder, self.data.fingerprint, jobs)
+        kept, jobs = self._locate_answer()
         answer = kept.read()
         if answer is None:
             inputs = self.collect_inputs()
             key = (kept.path.name, "answer")
-            answer = self.wait(self.work.result(key, lambda: build_answer_card(inputs, jobs)))
+            answer = self.wait(self.work.result(key, lambda: build_answer_card(inputs, jobs, self.texts)))
             kept.write(answer)
         return answer
 
+    def _locate_answer(self) -> tuple[AnswerFile, list[Job]]:
+        every = self.work.store.jobs(self.project.id)
+        jobs = [job for job in every if not job.is_stale(self.data.fingerprint)]
+        # only the answer of votes is an item, which has a title
+        texts = self.texts if "leaderboard" in self.data.kinds else {}
+        return AnswerFile(self.work.store.folder, self.data.fingerprint, jobs, texts), jobs
+
     def peek_answer(self) -> AnswerCard | None:
         """The answer, if a page has computed it already; nothing is awaited."""
-        return AnswerFile(self.work.store.folder, self.data.fingerprint, self._list_current_jobs()).read()
-
-    def _list_current_jobs(self) -> list[Job]:
-        """The jobs of the project, without those that ended before its data changed."""
-        jobs = self.work.store.jobs(self.project.id)
-        return [job for job in jobs if not job.is_stale(self.data.fingerprint)]
+        return self._locate_answer()[0].read()
 
     def wait(self, coming: Future[Any]) -> Any:
         """The result of a computation; raises `StillComputing` if it exceeds the patience of this request."""

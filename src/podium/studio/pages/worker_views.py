@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +17,10 @@ from podium.metrics.agreement import kendall_tau
 from podium.reporting.blocks import Block, ReportTable
 from podium.reporting.sections import build_section
 from podium.studio.collected_votes import add_collected_votes
+from podium.studio.item_texts import ItemText
 from podium.studio.limits import check_pairs
 from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext, id_text, register_view, resolve_id
-from podium.studio.vote_records import CollectionItem
 
 EXAMPLES = 12  # disagreements on a page
 CLEANED = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet"}
@@ -27,14 +28,6 @@ FIGURES = {
     "quality": "agrees with the others", "agreement": "as the consensus", "accuracy": "as the labels",
     "consistency": "repeats its answers", "first": "votes for the item shown first", "seconds": "median seconds",
 }  # fmt: skip
-
-
-def find_item_texts(c: ViewContext) -> dict[Id, CollectionItem]:
-    """What is known about the items of a project, by item."""
-    texts: dict[Id, CollectionItem] = {
-        item: CollectionItem(item, about.title, about.text, about.url) for item, about in c.data.texts.items()
-    }
-    return texts | c.work.votes.item_texts(c.project.id)
 
 
 @register_view(
@@ -134,7 +127,6 @@ def build_worker_view(c: ViewContext) -> View:
     who = resolve_id(named, experts, "annotator") if named else default
     row = None if crowd is None else next((r for r in crowd.rows if r.annotator == who), None)
     cases = find_disagreements(c.data.preferences, who, EXAMPLES)
-    texts = find_item_texts(c)
     order = [] if crowd is None else [r.annotator for r in crowd.rows]
     at = order.index(who) if who in order else 0
     steps = {
@@ -143,7 +135,7 @@ def build_worker_view(c: ViewContext) -> View:
     }
     more = {
         "who": id_text(who, experts), "is_excluded": False, "row": row, "figures": _list_figures(row),
-        "cases": [_describe_case(case, texts) for case in cases], "steps": steps,
+        "cases": [_describe_case(case, c.texts) for case in cases], "steps": steps,
         "others": len(experts) - 1, "cleaned": CLEANED,
     }  # fmt: skip
     rows = [(d.query, d.item, d.other, d.tie, d.others, d.against, d.own, d.mean) for d in cases]
@@ -189,14 +181,14 @@ def _list_figures(row: Annotator | None) -> list[tuple[str, str]]:
     return [("judgements", f"{row.judgements:,}"), *shares]
 
 
-def _describe_case(case: Disagreement, texts: dict[Id, CollectionItem]) -> dict[str, Any]:
+def _describe_case(case: Disagreement, texts: Mapping[str, ItemText]) -> dict[str, Any]:
     """A disagreement with the texts of its items, for the page."""
 
     def show(item: Id | None) -> dict[str, str] | None:
         if item is None:
             return None
-        about = texts.get(item) or texts.get(str(item)) or CollectionItem(item)
-        return {"title": about.title or str(item), "body": about.body}
+        about = texts.get(str(item), ItemText())
+        return {"title": about.title or str(item), "body": about.text}
 
     share = f"{case.against} of {case.others} others"
     if case.other is None:

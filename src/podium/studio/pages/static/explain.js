@@ -21,13 +21,13 @@ function showPairRanking(rows) {
   for (const r of rows) {
     const row = body.insertRow();
     if (r.is_a || r.is_b) row.className = "here";
-    const cells = [[r.rank, "right"], [r.item, "wrap"], [r.before === r.rank ? "" : r.before, "right"]];
+    const cells = [[r.rank, "right"], [r.name, "wrap"], [r.before === r.rank ? "" : r.before, "right"]];
     if (isLabeled) cells.splice(2, 0, [r.label ?? "", "right"]);
     for (const [text, name] of cells) {
       const cell = row.insertCell();
       cell.textContent = text;
       cell.className = name;
-      if (text === r.item && r.about) cell.append(Object.assign(document.createElement("span"), { className: "about", textContent: r.about }));
+      if (name === "wrap") addNote(cell, r.note);
     }
     const links = row.insertCell();
     links.className = "letters";
@@ -35,7 +35,7 @@ function showPairRanking(rows) {
       const link = document.createElement("a");
       link.href = href;
       link.textContent = letter;
-      link.setAttribute("aria-label", `${r.item} as ${letter}`);
+      link.setAttribute("aria-label", `${r.name} as ${letter}`);
       links.append(link, " ");
     }
   }

@@ -14,6 +14,11 @@ function addCell(row, text, name) {
   return cell;
 }
 
+// the small print of an item: its id, or the start of its text
+function addNote(cell, note) {
+  if (note) cell.append(Object.assign(document.createElement("span"), { className: "about", textContent: note }));
+}
+
 // -- weights ---------------------------------------------------------------------------------------------------
 const form = document.getElementById("why");
 const sliders = form ? [...form.querySelectorAll("input[type=range]")] : [];
@@ -40,8 +45,10 @@ function showRanking(ranking) {
     addCell(row, r.rank, "right");
     const link = document.createElement("a");
     link.href = r.why;
-    link.textContent = r.item;
-    addCell(row, "").append(link);
+    link.textContent = r.name;
+    const item = addCell(row, "");
+    item.append(link);
+    addNote(item, r.note);
     addCell(row, r.score === null ? "" : r.score.toFixed(4), "right");
     addCell(row, r.label === null ? "" : r.label, "right");
     addCell(row, r.before === r.rank ? "" : r.before, "right");

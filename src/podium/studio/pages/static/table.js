@@ -1,7 +1,7 @@
 // Tables of thousands of rows: only the rows in view are in the page.
 "use strict";
 
-function buildRow(cells, link, sides) {
+function buildRow(cells, notes, link, sides) {
   const row = document.createElement("tr");
   cells.forEach((text, column) => {
     const cell = row.insertCell();
@@ -12,6 +12,7 @@ function buildRow(cells, link, sides) {
       anchor.textContent = text;
       cell.append(anchor);
     } else cell.textContent = text;
+    addNote(cell, notes[column]);
   });
   return row;
 }
@@ -39,7 +40,7 @@ function scrollRows(box, answer) {
     const end = Math.min(start + count, answer.rows.length);
     above.firstChild.height = start * height;
     below.firstChild.height = (answer.rows.length - end) * height;
-    const shown = answer.rows.slice(start, end).map((cells, n) => buildRow(cells, answer.links[start + n], answer.sides));
+    const shown = answer.rows.slice(start, end).map((cells, n) => buildRow(cells, answer.notes[start + n], answer.links[start + n], answer.sides));
     body.replaceChildren(above, ...shown, below);
   };
   box.querySelector("table").setAttribute("aria-rowcount", answer.rows.length);
