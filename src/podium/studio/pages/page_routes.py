@@ -69,8 +69,8 @@ def _respond_page(request: Request, template: str, status: int = 200, **values: 
         "refresh": 0,
     }
     blank["recent"] = request.app.state.store.projects()[:RECENT]
-    user = request.scope.get("podium.user")
-    blank["may_edit"] = user is None or user.may_act_as("editor")
+    user = blank["user"] = request.scope.get("podium.user", security.LOCAL)
+    blank |= {"may_edit": user.may_act_as("editor"), "may_vote": user.may_act_as("judge")}
     blank["toast"] = find_toast(request.query_params)
     c: ViewContext | None = request.scope.get(CONTEXT)
     if c is not None:
