@@ -86,32 +86,69 @@ def is_debug() -> bool:
 
 
 def find_compiler(target: Target = HOST) -> list[str] | None:
-    """The command of the C compiler: $CC, the one that built Python, a usual name, or ziglang's clang.
+    """The command of a C compiler that works: $CC, the one that built Python, a usual name, or ziglang's clang.
 
     Other kinds of machines than this one need ziglang.
     """
     zig = [sys.executable, "-m", "ziglang", "cc"] if importlib.util.find_spec("ziglang") else None
     if target.triple:
         return zig and [*zig, "-target", target.triple]
-    configured = [os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang"]
-    for name in configured:
-        command = shlex.split(name or "")
-        if command and shutil.which(command[0]):
-            return command
-    return zig
+    return next((command for command in list_compilers() if find_fault(command) is None), zig)
+
+
+def list_compilers() -> list[list[str]]:
+    """The compilers of this machine, each once, whether or not they work."""
+    names = [os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang"]
+    commands = [shlex.split(name) for name in dict.fromkeys(names) if name]
+    return [command for command in commands if command and shutil.which(command[0])]
+
+
+def find_fault(compiler: list[str]) -> str | None:
+    """What a compiler says about a file that includes Python.h, with the flags of the modules; None: it works.
+
+    An old one does not know the processor's level, and that of macOS may stand for one still to be installed.
+    """
+    with tempfile.TemporaryDirectory() as room:
+        probe = Path(room) / "probe.c"
+        probe.write_text("#include <Python.h>\nint main(void) { return 0; }\n")
+        flags = find_flags(compiler, is_debug())
+        command = [*compiler, str(probe), *flags, "-o", str(probe.with_suffix(".so"))]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    return (done.stderr or done.stdout).strip() or "it failed" if done.returncode else None
 
 
 def find_requirements() -> list[str]:
-    """What a build on this machine needs beside Cython: ziglang where no compiler is found."""
+    """What a build on this machine needs beside Cython: ziglang where no compiler works."""
+    find_headers()  # their absence is reported before a compiler is downloaded
     return [] if find_compiler() else [ZIG]
+
+
+def find_headers() -> Path:
+    """The folder of Python.h."""
+    include = Path(sysconfig.get_paths()["include"])
+    if not (include / "Python.h").exists():
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        raise CompileError(
+            f"Python.h is not in {include}. It belongs to a package of your system: python{version}-dev (Debian, "
+            "Ubuntu) or python3-devel (Fedora, openSUSE); PyPI has none. Or use Python from python.org, uv or conda."
+        )
+    return include
 
 
 def find_flags(compiler: list[str], debug: bool, target: Target = HOST, *, wide: bool = False) -> list[str]:
     """Flags of the compiler and the linker; `wide` for processors with AVX2."""
-    include = Path(sysconfig.get_paths()["include"])
-    if not (include / "Python.h").exists():
-        raise CompileError(f"Python.h is not in {include}: install the headers of this Python (python3-dev)")
-    flags = [*(DEBUG if debug else OPTIMIZED), UNDECLARED, "-shared", "-fvisibility=hidden", f"-I{include}"]
+    flags = [
+        *(DEBUG if debug else OPTIMIZED),
+        UNDECLARED,
+        "-shared",
+        "-fvisibility=hidden",
+        f"-I{find_headers()}",
+    ]
     if target.system != "win32":
         flags.append("-fPIC")
     if not debug and (target.triple or target.system != "darwin"):  # Apple's linker does not strip
@@ -262,7 +299,15 @@ def compile_core(folder: Path = SOURCES, *, verbose: bool = False, target: Targe
     compiler, debug = find_compiler(target), is_debug()
     if compiler is None:
         other = "" if target.triple else "install gcc or clang, or "
-        raise CompileError(f"no C compiler: {other}pip install '{ZIG}'")
+        faults = (
+            ""
+            if target.triple
+            else "".join(
+                f"\n{shlex.join(command)} does not compile a module of Python: {find_fault(command)}"
+                for command in list_compilers()
+            )
+        )
+        raise CompileError(f"no C compiler: {other}pip install '{ZIG}'{faults}")
     folder.mkdir(parents=True, exist_ok=True)
     with _lock(folder):
         # listed before they are read: what is edited during the build is compiled again at the next import

@@ -12,6 +12,7 @@ import pytest
 
 BUILDER = Path(__file__).parents[2] / "build_support" / "compile_core.py"
 pytestmark = pytest.mark.skipif(not BUILDER.exists(), reason="only a checkout has the build")
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="the stand-ins for compilers are shell scripts")
 
 
 @pytest.fixture
@@ -26,20 +27,72 @@ def builder(tmp_path, monkeypatch):
     return module
 
 
-def test_a_machine_without_a_compiler_asks_for_ziglang(builder, monkeypatch):
-    monkeypatch.setattr(builder.shutil, "which", lambda name: None)
-    monkeypatch.setattr(builder.importlib.util, "find_spec", lambda name: None)
+def write_compiler(path: Path, body: str) -> None:
+    """A program that stands for a compiler."""
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+OLD_GCC = """for flag; do case $flag in
+-march=x86-64-v*) echo "error: bad value ('x86-64-v2') for '-march=' switch" >&2; exit 1;;
+esac; done"""
+MACOS_STUB = "echo 'xcode-select: error: No developer tools were found' >&2; exit 1"
+
+
+@pytest.fixture
+def programs(builder, tmp_path, monkeypatch):
+    """The only folder of programs on this machine, empty; Cython is installed, ziglang is not."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(builder, "is_x86", lambda target: True)
+    monkeypatch.setattr(builder.importlib.util, "find_spec", lambda name: name == "Cython" or None)
+    return folder
+
+
+def test_a_machine_without_a_compiler_asks_for_ziglang(builder, programs):
     assert builder.find_compiler() is None
     assert builder.find_requirements() == [builder.ZIG]
+    with pytest.raises(
+        builder.CompileError, match=r"no C compiler: install gcc or clang, or pip install 'zig.*$"
+    ):
+        builder.compile_core()
+
+
+def test_without_cython_the_build_names_it(builder, monkeypatch):
+    monkeypatch.setattr(builder.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(builder.CompileError, match="Cython is missing: pip install"):
         builder.compile_core()
 
 
-def test_the_environment_chooses_the_compiler(builder, monkeypatch):
-    monkeypatch.setattr(builder.shutil, "which", lambda name: f"/bin/{name}")
+@needs_posix
+@pytest.mark.parametrize(("body", "says"), [(OLD_GCC, "bad value"), (MACOS_STUB, "No developer tools")])
+def test_a_compiler_that_does_not_work_is_passed_over(builder, programs, monkeypatch, body, says):
+    write_compiler(programs / "cc", body)
+    assert builder.find_requirements() == [builder.ZIG]
+    with pytest.raises(builder.CompileError, match=rf"(?s)no C compiler.*cc does not compile .*{says}"):
+        builder.compile_core()
+    monkeypatch.setattr(builder.importlib.util, "find_spec", lambda name: name)
+    assert builder.find_compiler()[1:] == ["-m", "ziglang", "cc"]
+    assert builder.find_requirements() == []
+    write_compiler(programs / "clang", "exit 0")
+    assert builder.find_compiler() == ["clang"]
+
+
+@needs_posix
+def test_the_environment_chooses_the_compiler(builder, programs, monkeypatch):
+    write_compiler(programs / "cc", "exit 0")
+    write_compiler(programs / "my-cc", '[ "$1" = --fast ]')
     monkeypatch.setenv("CC", "my-cc --fast")
     assert builder.find_compiler() == ["my-cc", "--fast"]
     assert builder.find_requirements() == []
+
+
+def test_missing_headers_are_reported_before_ziglang_is_asked_for(builder, programs, tmp_path, monkeypatch):
+    monkeypatch.setattr(builder.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    with pytest.raises(builder.CompileError, match=r"Python\.h is not in .*-dev .*python3-devel"):
+        builder.find_requirements()
 
 
 def test_flags_keep_the_bits_of_sums(builder):

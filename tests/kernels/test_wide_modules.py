@@ -20,12 +20,17 @@ needs_wide = pytest.mark.skipif(not WIDE, reason="this processor, or this build,
 
 
 def record_results(path: Path, **environment: str) -> dict[str, list[str]]:
-    """Run the fuzz tests; returns, for each function of the wide modules, digests of its results."""
-    files = sorted(str(p) for p in HERE.glob("test_core_fuzz*.py") if "coverage" not in p.name)
+    """Run the fuzz tests that call wide modules; returns, for each of their functions, digests of its results."""
+    files = [str(HERE / f"test_core_fuzz{name}.py") for name in ("", "_learning", "_models")]
     plugins = ("-p", record_core_results.__name__, "-p", "no:cacheprovider", "-p", "no:xdist")
     python_path = os.pathsep.join((str(Path(record_core_results.__file__).parent), *sys.path))
     names = ",".join((*WIDE, str(path)))
-    given = {"PODIUM_FUZZ_CASES": "6", "PODIUM_CORE_RESULTS": names, "PYTHONPATH": python_path, **environment}
+    given = {
+        "PODIUM_FUZZ_CASES": "25",
+        "PODIUM_CORE_RESULTS": names,
+        "PYTHONPATH": python_path,
+        **environment,
+    }
     subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *plugins, *files],
         env=os.environ | given,
