@@ -175,7 +175,7 @@ def test_correlations_are_those_of_numpy():
     ranks[1][2] = np.where(ranks[1][2] > 4, 0, ranks[1][2])
     queries = [QueryLists(np.arange(3), rank) for rank in ranks]
     correlation, shared, items, length, by_query = compute_expert_correlations(
-        queries, lambda r: 1 / (60 + r), np.ones(3)
+        queries, lambda r: 1 / (60 + r), np.ones(3), np.arange(3)
     )
     expected = np.mean([np.corrcoef(np.where(r > 0, 1 / (60 + np.maximum(r, 1)), 0)) for r in ranks], axis=0)
     assert correlation == pytest.approx(expected, abs=1e-12)
@@ -194,7 +194,7 @@ def test_quality_is_recovered_from_a_one_factor_model():
     true = np.array([0.9, 0.7, 0.5, 0.3, 0.0])
     correlation = np.outer(true, true)
     np.fill_diagonal(correlation, 1.0)
-    quality = estimate_expert_quality(correlation, np.arange(5), np.full(5, 10**9), np.ones(5))
+    quality = estimate_expert_quality(correlation, np.arange(5), np.full(5, 10**9), np.ones(5), np.arange(5))
     assert np.argsort(-quality).tolist() == [0, 1, 2, 3, 4]
     assert quality[-1] == pytest.approx(0, abs=1e-6)
     assert quality / quality[0] == pytest.approx(true / true[0], abs=0.12)
@@ -293,3 +293,51 @@ def test_one_flood_of_random_items_does_not_decide():
     )
     weights = weights_of(p)
     assert weights["flood"] < 0.1 * min(weights[e] for e in GOOD)
+
+
+def test_thousands_of_experts_are_estimated_from_many_queries():
+    """900 experts, a third of them in random order: the cells once sufficed for six queries."""
+    dice = np.random.default_rng(0)
+    experts, queries, items, depth = 900, 60, 60, 20
+    noise = np.where(np.arange(experts) % 3 == 0, 1e6, dice.uniform(3, 30, experts))
+    listed = [
+        np.argsort(np.arange(items) + noise[:, None] * dice.standard_normal((experts, items)), axis=1)[
+            :, :depth
+        ]
+        for _ in range(queries)
+    ]
+    p = Preferences.from_rows(
+        np.repeat(np.arange(queries), experts * depth),
+        np.tile(np.repeat(np.arange(experts), depth), queries),
+        np.concatenate(listed).ravel(),
+        rank=np.tile(np.arange(1, depth + 1), experts * queries),
+    )
+    estimate = QualityWeightedFusion()._estimate(p, np.ones(experts))
+    assert estimate.queries >= 30
+    good = noise < 1e6
+    assert estimate.weights[~good].sum() < 0.05 * estimate.weights.sum()
+    assert np.corrcoef(estimate.weights[good], -noise[good])[0, 1] > 0.8
+
+
+def test_a_panel_gives_nearly_the_weights_of_all_experts(monkeypatch):
+    def copy(lists, dice):
+        return lists.setdefault("spam0", dice.permutation(ITEMS).tolist())
+
+    noise = {f"e{k:02d}": 3.0 + k for k in range(20)}
+    p = simulate(noise, queries=80, **{f"spam{i}": copy for i in range(10)})
+    whole = weights_of(p)
+    monkeypatch.setattr(quality_fusion, "PANEL", 12)
+    monkeypatch.setattr(quality_fusion, "MOST_CELLS", 80 * 26 * 32)  # 26 of 30 lists of a query
+    monkeypatch.setattr(quality_fusion, "MANY_QUERIES", 80)
+    part = weights_of(p)
+    assert part != whole
+    assert np.corrcoef([part[e] for e in noise], [whole[e] for e in noise])[0, 1] > 0.95
+    # copies outside the panel are recognized by those inside
+    assert sum(part[f"spam{i}"] for i in range(10)) < 0.2 * sum(part[e] for e in noise)
+    turned = p.select(list(reversed(p.queries.tolist())))
+    assert weights_of(turned) == pytest.approx(part)
+
+
+def test_one_query_is_singular():
+    one = Preferences.from_lists({"q": {"a": list("wxyz"), "b": list("wxzy"), "c": list("xwyz")}})
+    assert make("quality_weighted").aggregate(one).diagnostics.notes[0].endswith("estimated from 1 query")

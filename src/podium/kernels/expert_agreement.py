@@ -36,9 +36,9 @@ class QueryLists(NamedTuple):
 
 
 class ExpertCorrelations(NamedTuple):
-    """How the lists of experts correlate, by pair of experts and by query."""
+    """How the lists of experts correlate with those of a panel of them, and in every query."""
 
-    mean: F8  # by pair of experts, over the queries that both answer
+    mean: F8  # experts x panel, over the queries that both answer
     shared: I8  # number of these queries
     items: I8  # by expert: items in its queries
     length: F8  # by expert: mean length of its lists
@@ -55,14 +55,17 @@ class OrderEvidence(NamedTuple):
 
 
 def compute_expert_correlations(
-    queries: Iterable[QueryLists], points: Callable[[F8], F8], order: F8
+    queries: Iterable[QueryLists], points: Callable[[F8], F8], order: F8, panel: I8
 ) -> ExpertCorrelations:
     """Correlations of lists as vectors over all items of a query: the points of a rank, 0 for an item not listed.
 
     `order` is by expert the share of its order that counts; for the rest, all items of a list have its mean points.
+    `panel` are the experts with whom every expert is compared.
     """
     experts = len(order)
-    total, shared = np.zeros((experts, experts)), np.zeros((experts, experts), np.int64)
+    total, shared = np.zeros((experts, len(panel))), np.zeros((experts, len(panel)), np.int64)
+    place = np.full(experts, -1)
+    place[panel] = np.arange(len(panel))
     items, by_query = np.zeros(experts, np.int64), []
     length, answered = np.zeros(experts), np.zeros(experts)
     for expert, rank in queries:
@@ -80,8 +83,9 @@ def compute_expert_correlations(
         varies = norm > 1e-9 * value.max(axis=1)
         unit = centered[varies] / norm[varies, None]
         who = expert[varies]
-        block = np.ix_(who, who)
-        total[block] += unit @ unit.T
+        inside = place[who] >= 0
+        block = np.ix_(who, place[who[inside]])
+        total[block] += unit @ (unit if inside.all() else unit[inside]).T
         shared[block] += 1
         items[who] += rank.shape[1]
         count, joint = len(who), unit.sum(axis=0)
@@ -90,31 +94,37 @@ def compute_expert_correlations(
     return ExpertCorrelations(mean, shared, items, length, np.array(by_query))
 
 
-def find_copies(correlation: F8, shared: I8) -> I8:
-    """Number experts so that copies of one expert have the same number."""
-    return label_matrix_components((correlation > COPY) & (shared > 0))
+def find_copies(correlation: F8, shared: I8, panel: I8) -> I8:
+    """Number experts so that copies of one expert have the same number; those outside the panel copy one inside."""
+    equal = (correlation > COPY) & (shared > 0)
+    number = np.arange(len(equal), dtype=np.int64) + len(panel)
+    number[panel] = label_matrix_components(equal[panel])
+    others = np.setdiff1d(np.flatnonzero(equal.any(axis=1)), panel)
+    number[others] = number[panel][equal[others].argmax(axis=1)]
+    return np.unique(number, return_inverse=True)[1]
 
 
-def estimate_expert_quality(correlation: F8, group: I8, items: I8, length: F8) -> F8:
-    """Correlation of every expert with the consensus of the others, each weighted by its own quality.
+def estimate_expert_quality(correlation: F8, group: I8, items: I8, length: F8, panel: I8) -> F8:
+    """Correlation of every expert with the consensus of the panel, whose members are weighted by their own quality.
 
     The first consensus weighs experts by the `length` of their lists: every item that they rank counts once. Copies
     of an expert (the same `group`) are left out of the consensus that it is compared with, and together have the
     weight of one. Estimates from few `items` are pulled to the mean by what their sampling error is of their spread
     (empirical Bayes), so that without evidence all experts are equal. Below 0: reversed.
     """
-    share = 1.0 / np.bincount(group)[group]
-    same = group[:, None] == group
-    weight, quality = length * share, np.zeros(len(group))
+    same = group[:, None] == group[panel]
+    share = 1.0 / same[panel].sum(axis=1)
+    weight, quality = length[panel] * share, np.zeros(len(group))
     for _ in range(STEPS):
         inner, own = correlation @ weight, (correlation * same) @ weight
-        # variance of the sum over all experts outside the group, from that over all experts
-        variance = weight @ inner - 2.0 * (same @ (weight * inner)) + same @ (weight * own)
+        # variance of the sum over the panel outside the group, from that over the panel
+        whole = weight @ inner[panel]
+        variance = whole - 2.0 * (same @ (weight * inner[panel])) + same @ (weight * own[panel])
         quality = (inner - own) / np.sqrt(np.maximum(variance, 1e-12))
         quality = np.where(variance > 1e-9, np.clip(quality, -1.0, 1.0), 0.0)
-        if not (quality > 0).any():
+        weight = np.maximum(quality[panel], 0.0) * share
+        if not (weight > 0).any():
             break
-        weight = np.maximum(quality, 0.0) * share
     active = items > 1
     error = 1.0 / np.maximum(items - 1.0, 1.0)
     mean = float(quality[active].mean()) if active.any() else 0.0

@@ -9,14 +9,12 @@ import numpy as np
 
 from podium.core.text import format_count
 from podium.data.preferences import Form, Preferences
+from podium.data.rating_scale import count_rating_levels
 from podium.methods.base import Aggregator, make
 
 __all__ = ["MethodRecommendation", "choose_method"]
 
-RATING_VALUES = (
-    10  # ratings lie on a short scale of whole numbers, and repeat; scores of search engines do not
-)
-TIED = 0.25  # share of the rows of a list that are tied with the row before
+MOST_LEVELS = 11  # up to which an annotator's errors can be estimated level by level
 GUESSING, CONTRARY = (
     0.5,
     0.2,
@@ -43,8 +41,9 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
     """The method for this input, without labels; `parameters` such as `weights` go to the method.
 
     Ranked lists and search scores: `quality_weighted`; a single expert: `rrf`, which keeps its order. Ratings
-    on a scale: `dawid_skene`. Votes by several judges: `crowd_bt`; by one: `bradley_terry`. `crowdagg` replaces the
-    two models of judges where they side with a minority that contradicts the others.
+    on a scale (`count_rating_levels`): `dawid_skene`, above eleven levels `crowdagg`. Votes by several judges:
+    `crowd_bt`; by one: `bradley_terry`. `crowdagg` replaces the two models of judges where they side with a minority
+    that contradicts the others.
     docs/project/auto-protocol.md has the measurements behind this.
 
     >>> lists = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}})
@@ -65,7 +64,11 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
             return MethodRecommendation(make("bradley_terry", **parameters), reason, loss)
         reason = f"votes of {counted}, each weighted by its estimated quality"
         return _recommend_for_crowd(preferences, make("crowd_bt", **parameters), reason)
-    if _holds_ratings(preferences) and experts > 1:
+    levels = count_rating_levels(preferences) if experts > 1 else 0
+    if levels > MOST_LEVELS:
+        reason = f"ratings by {counted} on {levels} levels, each weighted by its estimated quality"
+        return MethodRecommendation(make("crowdagg", **parameters), reason, UNMEASURED)
+    if levels:
         reason = f"ratings by {counted}, each with its own estimated errors"
         return _recommend_for_crowd(preferences, make("dawid_skene", **parameters), reason)
     if experts <= 1:
@@ -95,17 +98,3 @@ def _recommend_for_crowd(preferences: Preferences, method: Aggregator, reason: s
         return MethodRecommendation(method, reason, UNMEASURED)
     reason = f"{method.name} would side with judges who contradict most of the others"
     return MethodRecommendation(cautious, reason, UNMEASURED)
-
-
-def _holds_ratings(preferences: Preferences) -> bool:
-    """Whether the scores are grades on a scale, as people give them: few whole numbers, and many ties in a list."""
-    lists = preferences.lists
-    score = lists.score
-    if score is None or np.isnan(score).any() or (score != np.rint(score)).any():
-        return False
-    if not len(score) or score.max() - score.min() >= RATING_VALUES:
-        return False
-    within = np.ones(len(score), np.bool_)
-    within[lists.starts[:-1][lists.lengths > 0]] = False  # the first row of a list has none before it
-    tied = lists.rank[1:] == lists.rank[:-1]
-    return bool(tied[within[1:]].sum() >= TIED * within.sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,7 +12,7 @@ import numpy as np
 from podium.core.params import Choice, Range, Tune
 from podium.core.text import format_count
 from podium.data.features import Features
-from podium.data.ids import Id
+from podium.data.ids import Id, Ids
 from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
@@ -44,7 +44,10 @@ FIRST_K = 10.0  # of the first estimate, before the points by rank are chosen: b
 TOP_HEAVY = (
     0.5  # rank counts for more than listing where it moves agreement by this share of what listing does
 )
-MOST_EXPERTS = 2_000  # compared with each other, those with the most lists; all others get the mean weight
+MOST_EXPERTS = 2_000  # measured, those with the most lists; all others get the mean weight
+PANEL = 200  # experts with whom every expert is compared, those with the most lists
+MIXING = 2_654_435_761  # odd, below 2**32
+MANY_QUERIES = 40  # if there are as many, lists beyond twice the panel are left out for their sake
 DOUBTFUL = 0.05  # mean quality, or mean correlation in a query, below which the experts do not agree
 
 
@@ -159,11 +162,13 @@ class QualityWeightedFusion(Aggregator):
         compared = np.flatnonzero((counts > 0) & (given > 0))
         if len(compared) > MOST_EXPERTS:
             compared = np.sort(compared[np.argsort(-counts[compared], kind="stable")[:MOST_EXPERTS]])
-        sample = _sample_queries(preferences, compared)
-        lists = list(_iterate_lists(preferences, sample, compared))
+        panel = _select_panel(preferences.experts, compared, counts)
+        sample, most = _sample_queries(preferences, compared)
+        lists = list(_iterate_lists(preferences, sample, compared, panel, most))
         order, rule = np.ones(len(compared)), self.points
         # the support of items comes from a first estimate, in which every order counts
-        trust = _estimate_trust(compute_expert_correlations(lists, self._get_points("auto"), order))[0]
+        correlations = compute_expert_correlations(lists, self._get_points("auto"), order, panel)
+        trust = _estimate_trust(correlations, panel)[0]
         evidence = measure_order_evidence(lists, trust)
         order = compute_order_shares(evidence.agreement, evidence.error)
         if rule == "auto":
@@ -175,8 +180,8 @@ class QualityWeightedFusion(Aggregator):
             top, tail, unlisted = weight @ evidence.support / np.maximum(count, 1e-300)
             is_top_heavy = count[2] <= 0 or top - tail > TOP_HEAVY * max(tail - unlisted, 0.0)
             rule = "rbc" if is_top_heavy else "rrf"
-        correlations = compute_expert_correlations(lists, self._get_points(rule), order)
-        trust, quality, group = _estimate_trust(correlations)
+        correlations = compute_expert_correlations(lists, self._get_points(rule), order, panel)
+        trust, quality, group = _estimate_trust(correlations, panel)
         weights = given * trust.mean() if len(trust) else given
         weights[compared] = given[compared] * trust
         shares = np.ones(len(given))
@@ -187,7 +192,7 @@ class QualityWeightedFusion(Aggregator):
     def _describe(self, preferences: Preferences, estimate: _Estimate) -> Iterator[str]:
         """What was chosen, in sentences."""
         experts = preferences.experts.tolist()
-        yield f"points of {estimate.rule}; quality estimated from {estimate.queries:,} queries"
+        yield f"points of {estimate.rule}; quality estimated from {format_count(estimate.queries, 'query', 'queries')}"
         compared = [str(experts[code]) for code in estimate.compared.tolist()]
         ignored = [e for e, q in zip(compared, estimate.quality.tolist(), strict=True) if q <= 0]
         if ignored and len(ignored) < len(compared):
@@ -214,41 +219,76 @@ class QualityWeightedFusion(Aggregator):
             yield f"the experts hardly agree in {count} of {estimate.queries:,}, such as {named}"
 
 
-def _estimate_trust(correlations: ExpertCorrelations) -> tuple[F8, F8, I8]:
+def _estimate_trust(correlations: ExpertCorrelations, panel: I8) -> tuple[F8, F8, I8]:
     """By expert the weight, the quality, and a number that copies of one list share."""
-    group = find_copies(correlations.mean, correlations.shared)
-    quality = estimate_expert_quality(correlations.mean, group, correlations.items, correlations.length)
+    group = find_copies(correlations.mean, correlations.shared, panel)
+    items, length = correlations.items, correlations.length
+    quality = estimate_expert_quality(correlations.mean, group, items, length, panel)
     trust = np.maximum(quality, 0.0) / np.sqrt(np.bincount(group)[group])
     return trust if (trust > 0).any() else np.ones(len(trust)), quality, group
 
 
-def _sample_queries(preferences: Preferences, compared: I8) -> I8:
-    """Codes of the queries to estimate from: all, or those with the smallest checksums of their ids."""
+def _compute_checksums(ids: Iterable[Id]) -> I8:
+    """Numbers to draw by: by id rather than by place, so that the order of the rows does not decide."""
+    return np.array([zlib.crc32(str(one).encode()) for one in ids], np.int64)
+
+
+def _select_panel(experts: Ids, compared: I8, counts: I8) -> I8:
+    """Places among the compared experts of those with the most lists; checksums decide between equals."""
+    if len(compared) <= PANEL:
+        return np.arange(len(compared))
+    checksums = _compute_checksums(experts[code] for code in compared.tolist())
+    return np.sort(np.lexsort((checksums, -counts[compared]))[:PANEL])
+
+
+def _sample_queries(preferences: Preferences, compared: I8) -> tuple[I8, int]:
+    """Codes of the queries to estimate from, and the number of lists of a query that are used.
+
+    These are all queries and lists, or those with the smallest checksums of their ids.
+    """
     lists, sizes = preferences.lists, preferences.index.sizes
     wanted = np.zeros(len(preferences.experts))
     wanted[compared] = 1.0
     counted = np.bincount(lists.query_of_list, wanted[lists.expert], len(sizes))
     useful = np.flatnonzero((counted > 1) & (sizes > 1))
-    cost = counted[useful] * (sizes[useful] + counted[useful])
+    length = sizes[useful] + np.minimum(counted[useful], PANEL)
+    share = MOST_CELLS / max(min(len(useful), MANY_QUERIES), 1)
+    most = max(2 * PANEL, int(share / max(length.mean(), 1.0))) if len(useful) else 0
+    cost = np.minimum(counted[useful], most) * length
     if len(useful) <= MOST_QUERIES and cost.sum() <= MOST_CELLS:
-        return useful
-    # by id rather than by place: the order of the rows does not decide
-    queries = preferences.queries
-    order = np.argsort([zlib.crc32(str(queries[code]).encode()) for code in useful.tolist()], kind="stable")
+        return useful, most
+    order = np.argsort(
+        _compute_checksums(preferences.queries[code] for code in useful.tolist()), kind="stable"
+    )
     last = int(np.searchsorted(np.cumsum(cost[order]), MOST_CELLS)) + 1
-    return np.sort(useful[order[: min(last, MOST_QUERIES)]])
+    return np.sort(useful[order[: min(last, MOST_QUERIES)]]), most
 
 
-def _iterate_lists(preferences: Preferences, queries: I8, compared: I8) -> Iterator[QueryLists]:
-    """The lists of the compared experts, by query; the experts are numbered as in `compared`."""
+def _iterate_lists(
+    preferences: Preferences, queries: I8, compared: I8, panel: I8, most: int
+) -> Iterator[QueryLists]:
+    """The lists of the compared experts, by query; the experts are numbered as in `compared`.
+
+    Of more than `most` lists of a query, those of the panel are used, and others that change from query to query.
+    """
     lists, starts = preferences.lists, preferences.index.starts
     number = np.full(len(preferences.experts), -1)
     number[compared] = np.arange(len(compared))
+    if len(compared) > most:
+        checksums = _compute_checksums(preferences.experts[code] for code in compared.tolist())
+        checksums[panel] = -1  # drawn first
     for query in queries.tolist():
         first, last = lists.query_starts[query], lists.query_starts[query + 1]
-        rows = slice(lists.starts[first], lists.starts[last])
-        rank = np.zeros((last - first, starts[query + 1] - starts[query]))
-        which = np.repeat(np.arange(last - first), np.diff(lists.starts[first : last + 1]))
-        rank[which, lists.item[rows] - starts[query]] = lists.rank[rows]
-        expert = number[lists.expert[first:last]]
-        yield QueryLists(expert[expert >= 0], rank[expert >= 0])
+        which = first + np.flatnonzero(number[lists.expert[first:last]] >= 0)
+        expert = number[lists.expert[which]]
+        if len(which) > most:
+            drawn = checksums[expert]
+            mixed = (drawn ^ zlib.crc32(str(preferences.queries[query]).encode())) * MIXING % 2**32
+            chosen = np.sort(np.argsort(np.where(drawn < 0, -1, mixed), kind="stable")[:most])
+            which, expert = which[chosen], expert[chosen]
+        begins, rows = segments.gather_segments(lists.starts, which)
+        rank = np.zeros((len(which), starts[query + 1] - starts[query]))
+        rank[np.repeat(np.arange(len(which)), np.diff(begins)), lists.item[rows] - starts[query]] = (
+            lists.rank[rows]
+        )
+        yield QueryLists(expert, rank)
