@@ -206,7 +206,9 @@ _FUSED = PublishedTable(
         PublishedRow("Fused, all views", "fused(views=all)", PUBLISHED_LR_LOG_R),
         PublishedRow("Fused + trees", FUSED_TREES, PUBLISHED_LR_LOG_R),
         PublishedRow("Fused + item features", FUSED, PUBLISHED_LR_LOG_R, features=_ITEM_FEATURES),
-        PublishedRow("Fused + trees + item features", FUSED_TREES, PUBLISHED_LR_LOG_R, features=_ITEM_FEATURES),
+        PublishedRow(
+            "Fused + trees + item features", FUSED_TREES, PUBLISHED_LR_LOG_R, features=_ITEM_FEATURES
+        ),
     ),
     baseline="LR-logR",
     tested=("ndcg@5:letor", "map"),
