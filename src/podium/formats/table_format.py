@@ -144,7 +144,7 @@ def _read_content(
         elif "item" in roles and graded:
             kind = "labels"
         else:
-            raise _columns_error(table, "the columns are not those of lists, votes, ratings or labels")
+            raise _unknown_kind_error(table, roles)
     if kind == "votes":
         if "winner" in roles:
             table = table.drop_missing(roles["winner"])
@@ -236,6 +236,24 @@ def _read_vote_table(
         outcomes = VoteOutcomes(np.arange(n), np.zeros(n, np.bool_), tie, np.ones(n))
     columns = read_attributes(table, attributes)
     return build_vote_table(items, outcomes, query, expert, weight, columns, sides_known=sides_known)
+
+
+def _unknown_kind_error(table: FileTable, roles: dict[str, str]) -> InputError:
+    """What is missing from a table whose columns are known in part; all columns where none is that matters."""
+    if "item" in roles:
+        missing, choices = "rank, score or grade", ("score", "rank", "grade")
+    elif {"item_a", "item_b"} <= roles.keys() or "loser" in roles:
+        missing, choices = "winner", ("winner",)
+    else:
+        return _columns_error(table, "the columns are not those of lists, votes, ratings or labels")
+    known = ", ".join(f"{role} is {column!r}" for role, column in roles.items())
+    others = [name for name in list(table.columns)[:20] if name not in roles.values()]
+    example = others[0] if len(others) == 1 else "..."
+    remedy = [part for role in choices for part in (Option(role, example), " or ")][:-1]
+    rest = ", ".join(map(repr, others)) or "none"
+    return table.source.error(
+        f"no {missing} column: {known}; other columns: {rest}", 1, ("name it with ", *remedy)
+    )
 
 
 def _columns_error(table: FileTable, problem: str) -> InputError:
