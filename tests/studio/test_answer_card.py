@@ -12,8 +12,9 @@ from podium.data.preferences import Preferences
 from podium.evaluate import compare
 from podium.reporting.inputs import ReportRequest, choose_methods, collect_inputs
 from podium.studio.answer_card import build_answer_card
+from podium.studio.job_kinds import queue_job
 from podium.studio.job_queue import Job
-from podium.studio.job_worker import queue_job, run_jobs
+from podium.studio.job_worker import run_jobs
 from serving import serving
 
 

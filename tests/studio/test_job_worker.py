@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -13,8 +14,9 @@ import pytest
 
 from podium import formats, models
 from podium.core.errors import ParameterError, PodiumWarning
+from podium.data.dataset import Dataset
 from podium.data.demo import demo
-from podium.studio import job_worker
+from podium.studio import job_kinds, job_worker
 from podium.studio.loading import open_input
 from podium.studio.store import Store
 
@@ -48,7 +50,6 @@ def wait(check):
 
 
 def expected(files):
-    from podium.data.dataset import Dataset
     from podium.evaluate.tuning import tune
 
     found = open_input(files)
@@ -58,7 +59,7 @@ def expected(files):
 
 def test_a_worker_killed_with_9_is_replaced_and_goes_on(store, files):
     project = store.add_upload("p", files)
-    job = job_worker.queue_job(store, project, "tune", SLOW)
+    job = job_kinds.queue_job(store, project, "tune", SLOW)
     keeper = job_worker.WorkerSupervisor(store, stale=STALE)
     keeper.start()
     try:
@@ -90,7 +91,7 @@ def test_a_worker_killed_with_9_is_replaced_and_goes_on(store, files):
 
 SERVER = """
 import sys
-from podium.studio import job_worker
+from podium.studio import job_kinds, job_worker
 from podium.studio.store import Store
 job_worker.WorkerSupervisor(Store(sys.argv[1]), stale=float(sys.argv[2])).start()
 sys.stdin.read()
@@ -99,7 +100,7 @@ sys.stdin.read()
 
 def test_two_servers_one_killed_with_9_and_the_job_is_done_once(store, files):
     project = store.add_upload("p", files)
-    job = job_worker.queue_job(store, project, "tune", SLOW | {"trials": 20})
+    job = job_kinds.queue_job(store, project, "tune", SLOW | {"trials": 20})
     both = [
         subprocess.Popen([sys.executable, "-c", SERVER, str(store.folder), "3600"], stdin=subprocess.PIPE)
         for _ in range(2)
@@ -118,11 +119,11 @@ def test_two_servers_one_killed_with_9_and_the_job_is_done_once(store, files):
 
 def test_fitting_that_was_broken_off_says_so(store, files):
     project = store.add_upload("p", files)
-    job = job_worker.queue_job(store, project, "fit", {"method": "crf"})
+    job = job_kinds.queue_job(store, project, "fit", {"method": "crf"})
     store.claim("a process that is gone", 60, job_worker.RESUMABLE, 3)
     job_worker.run_jobs(store, stale=GONE)
     assert store.job(job).state == "interrupted"
-    again = job_worker.queue_job(store, project, "fit", {"method": "crf"})
+    again = job_kinds.queue_job(store, project, "fit", {"method": "crf"})
     job_worker.run_jobs(store)
     assert store.job(again).state == "done"
     fitted = models.model_files.loads(store.model_bytes(store.job(again).result["model"]))
@@ -132,7 +133,7 @@ def test_fitting_that_was_broken_off_says_so(store, files):
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
 def test_a_server_that_ends_puts_the_job_back(store, files, busy):
     """Also when the machine is so busy that the worker does not get to run: here it is stopped outright."""
-    job = job_worker.queue_job(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
+    job = job_kinds.queue_job(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
     keeper = job_worker.WorkerSupervisor(store)
     keeper.start()
     try:
@@ -154,7 +155,7 @@ def test_a_fitted_model_is_measured_on_other_queries_only(store, files):
     from podium.studio.workspace import Workspace
 
     project = store.add_upload("p", files)
-    job = job_worker.queue_job(store, project, "fit", {"method": "svd"})
+    job = job_kinds.queue_job(store, project, "fit", {"method": "svd"})
     job_worker.run_jobs(store)
     done = store.job(job)
     assert done.state == "done", done.words
@@ -177,7 +178,7 @@ def test_a_fitted_model_is_measured_on_other_queries_only(store, files):
 
 def test_a_job_can_be_stopped(store, files, monkeypatch):
     monkeypatch.setattr(job_worker, "BEAT", 0.02)
-    job = job_worker.queue_job(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
+    job = job_kinds.queue_job(store, store.add_upload("p", files), "tune", SLOW | {"trials": 3000})
     real = store.beat
 
     def beat(*given):
@@ -192,12 +193,12 @@ def test_a_job_can_be_stopped(store, files, monkeypatch):
 
 def test_bad_input_ends_in_words(store):
     project = store.add_upload("p", [("a.run", b"no such thing")])
-    job = job_worker.queue_job(store, project, "tune", {})
+    job = job_kinds.queue_job(store, project, "tune", {})
     job_worker.run_jobs(store)
     assert store.job(job).state == "failed"
     assert "a.run" in store.job(job).words
     only = store.add_upload("p", [("a.run", b"q1 Q0 d1 1 2.5 bm25\n")])
-    job = job_worker.queue_job(store, only, "fit", {"method": "crf"})
+    job = job_kinds.queue_job(store, only, "fit", {"method": "crf"})
     job_worker.run_jobs(store)
     assert "the project has none" in store.job(job).words
 
@@ -216,7 +217,7 @@ def test_bad_input_ends_in_words(store):
 )
 def test_what_cannot_be_done_is_refused_before(store, kind, settings):
     with pytest.raises(ParameterError):
-        job_worker.queue_job(store, "demo", kind, settings)
+        job_kinds.queue_job(store, "demo", kind, settings)
     assert store.jobs() == []
 
 
@@ -233,15 +234,33 @@ def test_a_job_sees_what_the_pages_show(store, monkeypatch):
     votes.exclude_annotators(project, ["eve"])
     votes.close()
     seen = []
-    run = job_worker.KINDS["fit"][1]
+    run = job_kinds.KINDS["fit"][1]
 
     def keep_data(given, job, data, tell):
         seen.append(data.preferences)
         return run(given, job, data, tell)
 
-    monkeypatch.setitem(job_worker.KINDS, "fit", (job_worker.KINDS["fit"][0], keep_data))
-    job = job_worker.queue_job(store, project, "fit", {"method": "bradley_terry"})
+    monkeypatch.setitem(job_kinds.KINDS, "fit", (job_kinds.KINDS["fit"][0], keep_data))
+    job = job_kinds.queue_job(store, project, "fit", {"method": "bradley_terry"})
     job_worker.run_jobs(store)
     assert store.job(job).state == "done", store.job(job).words
     assert sorted(seen[0].experts) == ["ann", "ben", "joe"]
     assert len(seen[0].comparisons) == 3
+
+
+@pytest.mark.parametrize("method", ["crf", "fused", "stack", "weighted_rrf"])
+def test_a_fit_reports_its_progress(store, files, method):
+    """From 0 to 1 in many steps, never back, while it fits and while it is measured."""
+    found, seen = open_input(files), []
+    data = Dataset(found.preferences, found.labels, found.features)
+    job = store.job(job_kinds.queue_job(store, "demo", "fit", {"method": method}))
+    job_kinds.KINDS["fit"][1](store, job, data, lambda *step: seen.append(step))
+    shares = [done / total for done, total, _ in seen]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0, 1)
+    fitting = {share for share, (_, _, words) in zip(shares, seen, strict=True) if "fitting" in words}
+    assert len(fitting) > 5
+    measuring = {share for share, (_, _, words) in zip(shares, seen, strict=True) if "fold" in words}
+    assert len(measuring) > 20
+    assert max(fitting) < 0.25
+    assert max(b - a for a, b in itertools.pairwise(shares)) < 0.2

@@ -9,7 +9,7 @@ import pytest
 
 from podium import make
 from podium.data.demo import demo
-from podium.studio.job_worker import _bound_mean
+from podium.studio.job_kinds import _bound_mean
 from podium.studio.pages import render
 from serving import serving
 

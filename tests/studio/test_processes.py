@@ -11,7 +11,8 @@ import time
 import pytest
 
 from podium.studio.database import Database, DiskFull
-from podium.studio.job_worker import queue_job, run_jobs
+from podium.studio.job_kinds import queue_job
+from podium.studio.job_worker import run_jobs
 from podium.studio.security import RequestRefused
 from podium.studio.server import listen
 from podium.studio.settings import Limits, ServerSettings

@@ -48,6 +48,13 @@ class Job:
         """The completed share, from 0 to 1."""
         return 1.0 if self.state == "done" else self.done / self.total if self.total else 0.0
 
+    def estimate_seconds_left(self, now: float | None = None) -> float | None:
+        """The time that a running job still takes, from its progress so far; None if that is not known."""
+        if self.state != "running" or not 0 < self.share < 1:
+            return None
+        elapsed = (time.time() if now is None else now) - (self.began or self.made)
+        return elapsed * (1 - self.share) / self.share
+
     @property
     def fingerprint(self) -> str | None:
         """The fingerprint of the data that its result is for."""

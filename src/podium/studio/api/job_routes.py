@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from podium.core.errors import ParameterError
-from podium.studio import job_worker
+from podium.studio import job_kinds
 from podium.studio.api import record_models
 from podium.studio.api.openapi_schema import describe_route
 from podium.studio.api.project_routes import find_record, read_store
@@ -42,7 +42,7 @@ def _build_job_document(job: Job) -> dict[str, Any]:
     result = job.result if isinstance(job.result, dict) else {}
     document = {name: getattr(job, name) for name in names}
     more = {"model": result.get("model"), "result": result.get("document"), "data": job.fingerprint}
-    return document | {"message": job.words} | more
+    return document | {"message": job.words, "seconds_left": job.estimate_seconds_left()} | more
 
 
 def _build_model_document(model: StoredModel) -> dict[str, Any]:
@@ -84,7 +84,7 @@ async def start_job(request: Request) -> Response:
         given = parse_request(record_models.JobRequest, body).model_dump()
         settings = {name: given[name] for name in USED[given["kind"]]}
         return _build_job_document(
-            store.job(job_worker.queue_job(store, project, given["kind"], settings, user))
+            store.job(job_kinds.queue_job(store, project, given["kind"], settings, user))
         )
 
     response = await answer_once(request, body, start)

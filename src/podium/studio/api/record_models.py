@@ -81,6 +81,7 @@ class JobAnswer(AnswerModel):
     kind: str
     state: str = Field(description="queued, running, done, failed, cancelled or interrupted")
     share: float
+    seconds_left: float | None = Field(description="an estimate, while the job is running")
     message: str
     settings: dict[str, Any]
     user: str

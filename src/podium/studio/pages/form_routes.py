@@ -15,7 +15,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from podium.core.errors import InputError, ParameterError, PodiumError
-from podium.studio import job_worker, security
+from podium.studio import job_kinds, security
 from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
@@ -186,7 +186,7 @@ async def start_job(request: Request, project: str) -> Response:
         }
         store = request.app.state.store
         user = request.scope["podium.user"].name
-        await run_in_threadpool(job_worker.queue_job, store, project, form["kind"], settings, user)
+        await run_in_threadpool(job_kinds.queue_job, store, project, form["kind"], settings, user)
     request.app.state.keeper.wake()
     return show_project(project, "jobs", "job-started")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 from podium.core import registry
@@ -76,7 +75,7 @@ def _format_experiment(job: Job) -> tuple[str, tuple[str, ...]] | None:
     document = (job.result or {}).get("document") if isinstance(job.result, dict) else None
     if job.state != "done" or not isinstance(document, dict):
         return None
-    took = _format_seconds((job.ended or job.made) - _find_start(job))
+    took = _format_seconds((job.ended or job.made) - (job.began or job.made))
     if job.kind == "tune":
         base: dict[str, Any] = next(
             (r for r in document.get("rows", ()) if r["name"] == document.get("baseline")), {}
@@ -102,11 +101,6 @@ def _format_span(low: float | None, high: float | None, *, sign: bool = False) -
     return f"{format_decimal(low, sign=sign)} to {format_decimal(high, sign=sign)}"
 
 
-def _find_start(job: Job) -> float:
-    """When a job began, or where that is not recorded, when it was queued."""
-    return getattr(job, "began", None) or job.made
-
-
 def _format_seconds(seconds: float) -> str:
     """A duration in words.
 
@@ -119,13 +113,11 @@ def _format_seconds(seconds: float) -> str:
 
 
 def describe_time_left(job: Job, now: float | None = None) -> str:
-    """The time that a running job still takes, from its progress so far; empty if that is not known."""
+    """The time that a running job still takes in words; empty if that is not known."""
     if job.state == "queued":
         return "waiting for its turn"
-    if job.state != "running" or not 0 < job.share < 1:
-        return ""
-    elapsed = (time.time() if now is None else now) - _find_start(job)
-    return f"about {_format_seconds(elapsed * (1 - job.share) / job.share)} left"
+    left = job.estimate_seconds_left(now)
+    return "" if left is None else f"about {_format_seconds(left)} left"
 
 
 def _format_job_row(job: Job) -> tuple[Any, ...]:
