@@ -214,3 +214,31 @@ def test_items_of_a_collection_are_shown_by_their_titles(client):
     assert document["rows"][0]["item"] == "1"  # programs get ids
     answer = client.get(f"/p/{project}/overview.json").json()["answer"]
     assert (answer["winner"], answer["title"]) == ("1", "Red apple")
+
+
+def test_forms_come_again_with_what_was_entered(client):
+    project, _ = upload(client, ("a.run", RUN))
+    empty = [("files", ("t.csv", b"words"))]
+    for view, address, fields in (
+        ("data", f"/p/{project}/texts", {}),
+        ("data", f"/p/{project}/labels", {"encoding": "cp1252"}),
+        ("jobs", f"/p/{project}/labels", {"encoding": "cp1252", "view": "jobs"}),
+        (
+            "collect",
+            f"/p/{project}/collect/start",
+            {"question": "Which <one>?", "kind": "ratings", "query": "q1"},
+        ),
+        ("home", "/collect", {"question": "Which <one>?", "kind": "ratings", "items": "one line"}),
+    ):
+        answer = post(client, address, empty, **fields)
+        assert answer.status_code == 422, address
+        assert answer.text.count('role="alert"') == 1, address
+        assert f'action="{address}"' in answer.text, address
+        assert ('aria-current="page">' in answer.text) == (view != "home")
+        for name, value in fields.items():
+            shown = value.replace("<", "&lt;").replace(">", "&gt;")
+            assert shown in answer.text, (address, name)
+        if fields.get("kind") == "ratings":
+            assert 'value="ratings" checked' in answer.text
+            assert 'value="pairs" checked' not in answer.text
+    assert 'value="q1" selected' in post(client, f"/p/{project}/collect/start", empty, query="q1").text

@@ -48,7 +48,7 @@ def build_apply_view(c: ViewContext) -> View:
     formats = list_result_formats()
     more = {
         "spec": chosen, "methods": c.methods(), "models": models, "formats": formats, "best": best,
-        "wanted": c.get_value("format") or formats[0], "error": "",
+        "wanted": c.get_value("format") or formats[0],
     }  # fmt: skip
     rows = [(spec, name) for spec, name in (*models.items(), *((m, m) for m in c.methods()))]
     document = {

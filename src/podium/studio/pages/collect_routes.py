@@ -23,6 +23,7 @@ from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import spell_option
 from podium.studio.item_texts import match_items, read_item_texts
 from podium.studio.loading import ProjectData, unpack_upload
+from podium.studio.pages.page_routes import respond_form_again, respond_home
 from podium.studio.pages.render import render_page
 from podium.studio.problems import PROBLEM, problem_document
 from podium.studio.view_forwarding import run_in_process
@@ -225,7 +226,15 @@ def _read_count(text: str) -> int:
 async def start_new_collection(request: Request) -> Response:
     """Open a project of items to vote on."""
     fields, files = await _read_form(request)
-    return _show_collect_page(await run_in_process(request, open_collection, fields, files))
+    try:
+        return _show_collect_page(await run_in_process(request, open_collection, fields, files))
+    except security.RequestRefused:
+        raise
+    except PodiumError as error:
+        words = error.format_message(spell_option)
+        return await run_in_threadpool(
+            respond_home, request, 422, error=words, is_kept=bool(files), collecting=fields
+        )
 
 
 def open_collection(state: Any, fields: dict[str, str], files: list[tuple[str, bytes]]) -> str:
@@ -251,7 +260,10 @@ def open_collection(state: Any, fields: dict[str, str], files: list[tuple[str, b
 async def start_collection(request: Request, project: str) -> Response:
     """Collect votes on the items of a project."""
     fields, files = await _read_form(request)
-    await run_in_process(request, begin_collection, project, fields, files)
+    try:
+        await run_in_process(request, begin_collection, project, fields, files)
+    except PodiumError as error:
+        return await run_in_threadpool(respond_form_again, request, "collect", list(fields.items()), error)
     return _show_collect_page(project)
 
 

@@ -36,6 +36,7 @@ def build_collect_view(c: ViewContext) -> View:
         pooled = "leaderboard" in c.data.kinds and len(index) > 1
         queries = [] if pooled or len(index) == 1 else [str(q) for q in index.queries[:QUERIES]]
         more: dict[str, Any] = {
+            "entered": {name: c.get_value(name) for name in ("query", "question", "kind")},
             "collection": None, "queries": queries, "items": len(set(index.items.tolist())) if pooled else 0,
         }  # fmt: skip
         return View("Collect votes", {"collection": None}, HEAD, [], (), "collect.html", more)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from podium.core.errors import ParameterError
+from podium.core.errors import ParameterError, PodiumError
 from podium.storage.files import Source
 from podium.studio.import_plan import FilePlan, read_texts
 from podium.studio.import_problems import apply_change
@@ -18,6 +18,7 @@ from podium.studio.import_tables import load_table
 from podium.studio.loading import list_inputs, parse_plans
 from podium.studio.pages.data_views import COLUMNS, read_form_plan
 from podium.studio.pages.form_routes import open_form, show_project
+from podium.studio.pages.page_routes import respond_form_again
 from podium.studio.pages.projects import NAME, unpack_files
 from podium.studio.view_forwarding import run_in_process
 
@@ -103,7 +104,10 @@ async def rename_project(request: Request, project: str) -> Response:
 async def upload_texts(request: Request, project: str) -> Response:
     """Add a table of titles, texts and addresses of the items."""
     async with open_form(request, files=True) as form:
-        await run_in_process(request, add_texts, project, form.files)
+        try:
+            await run_in_process(request, add_texts, project, form.files)
+        except PodiumError as error:
+            return await run_in_threadpool(respond_form_again, request, "data", form.pairs, error)
     return show_project(project, "data", "texts-added")
 
 

@@ -75,6 +75,7 @@ def build_data_view(c: ViewContext) -> View:
         "roles": list(ROLES),
         "delimiters": DELIMITERS,
         "formats": list(registry.formats.all()),
+        "encoding": c.get_value("encoding"),
         "has_labels": c.data.labels is not None,
         "text_count": len(c.data.texts),
     }

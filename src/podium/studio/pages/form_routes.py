@@ -20,7 +20,7 @@ from podium.studio.database import RecordNotFound
 from podium.studio.form_fields import FIELDS, spell_option
 from podium.studio.limits import TooLarge
 from podium.studio.pages import projects
-from podium.studio.pages.page_routes import respond_files, respond_home
+from podium.studio.pages.page_routes import respond_files, respond_form_again, respond_home
 from podium.studio.store import Store
 from podium.studio.view_forwarding import run_in_process
 
@@ -121,7 +121,7 @@ def _respond_form_again(
     status, words = 413 if isinstance(error, TooLarge) else 422, error.format_message(spell_option)
     entered = {k: v for k, v in form.options.items() if v}
     if root is None:
-        return respond_home(request, status, error=words, entered=entered)
+        return respond_home(request, status, error=words, is_kept=True, entered=entered)
     try:
         return respond_files(request, root, "", status, error=words, entered=entered)
     except PodiumError:  # there is no such folder
@@ -160,8 +160,12 @@ async def open_server_path(request: Request) -> Response:
 async def upload_labels(request: Request, project: str) -> Response:
     """Add uploaded labels to an existing project."""
     async with open_form(request, files=True) as form:
-        await run_in_process(request, _add_labels, project, form.files, form["encoding"])
-    return show_project(project, "data", "labels-added")
+        view = "jobs" if form["view"] == "jobs" else "data"
+        try:
+            await run_in_process(request, _add_labels, project, form.files, form["encoding"])
+        except PodiumError as error:
+            return await run_in_threadpool(respond_form_again, request, view, form.pairs, error)
+    return show_project(project, view, "labels-added")
 
 
 @router.post("/p/{project}/labels/remove")

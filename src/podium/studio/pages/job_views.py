@@ -52,6 +52,7 @@ def build_jobs_view(c: ViewContext) -> View:
         "learners": learners,
         "quick": c.methods(),
         "metrics": METRICS,
+        "encoding": c.get_value("encoding"),
         "labelled": c.data.labels is not None,
         "running": any(not j.over for j in every),
     }

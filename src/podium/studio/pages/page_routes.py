@@ -67,6 +67,8 @@ def _respond_page(request: Request, template: str, status: int = 200, **values: 
         "view": "",
         "exports": {},
         "refresh": 0,
+        "error": "",
+        "is_kept": False,
     }
     blank["recent"] = request.app.state.store.projects()[:RECENT]
     user = blank["user"] = request.scope.get("podium.user", security.LOCAL)
@@ -208,21 +210,23 @@ def show_view(request: Request, project: str, view: str) -> Response:
     if kind == "csv":
         text = render.format_csv(content.head, content.rows)
         return _respond_download(text.encode(), "text/csv; charset=utf-8", f"podium-{name}.csv")
+    return _respond_view(request, c, name, content)
+
+
+def _respond_view(
+    request: Request, c: ViewContext, name: str, content: View, status: int = 200, **more: Any
+) -> Response:
     base, state = f"/p/{c.project.id}/{name}", f"?{request.url.query}" if request.url.query else ""
     pictures = f"{base}/{{}}.svg{(state or '?').replace('{', '%7B').replace('}', '%7D')}"
-    return _respond_page(
-        request,
-        content.template,
-        title=content.title,
-        exports={k: f"{base}.{k}{state}" for k in ("json", "csv")} | _link_code(c, name),
-        blocks=[
-            render.render_table(build_table_page(b, f"t{n}", c.parameters, content.links, c.texts))
-            if isinstance(b, ReportTable)
-            else Markup(render_block(b, pictures=pictures))
-            for n, b in enumerate(content.blocks)
-        ],
-        **content.more,
-    )
+    blocks = [
+        render.render_table(build_table_page(b, f"t{n}", c.parameters, content.links, c.texts))
+        if isinstance(b, ReportTable)
+        else Markup(render_block(b, pictures=pictures))
+        for n, b in enumerate(content.blocks)
+    ]
+    exports = {k: f"{base}.{k}{state}" for k in ("json", "csv")} | _link_code(c, name)
+    values = {"title": content.title, "exports": exports, "blocks": blocks} | content.more | more
+    return _respond_page(request, content.template, status, **values)
 
 
 def _link_code(c: ViewContext, name: str) -> dict[str, str]:
@@ -241,12 +245,9 @@ def respond_form_again(
         raise error
     request.scope["path_params"]["view"] = view
     c = _build_context(request, request.path_params["project"], patient=True, entered=entered)
-    content = views.get(view)(c)
     status = 413 if isinstance(error, TooLarge) else 422
     words = error.format_message(spell_option)
-    return _respond_page(
-        request, content.template, status, title=content.title, **(content.more | {"error": words})
-    )
+    return _respond_view(request, c, view, views.get(view)(c), status, error=words, is_kept=True)
 
 
 @router.get("/p/{project}/{view}/{figure}.svg")
@@ -328,7 +329,8 @@ def show_files(request: Request, root: int, at: str = "") -> Response:
 
 
 def respond_home(request: Request, status: int = 200, **more: Any) -> Response:
-    """The start page; `more` is an error and the options as entered."""
+    """The start page; `more` is an error and what was entered."""
+    more = {"entered": {}, "collecting": {}} | more
     settings, known = request.app.state.settings, request.app.state.store.projects()
     more |= {"roots": projects.list_roots(settings), "most": settings.limits.upload_bytes >> 20}
     return _respond_page(
@@ -339,6 +341,7 @@ def respond_home(request: Request, status: int = 200, **more: Any) -> Response:
 def respond_files(request: Request, root: int, at: str, status: int = 200, **more: Any) -> Response:
     """The page of a folder on the server; `more` is an error and the options as entered."""
     folder = projects.browse_folder(request.app.state.settings, root, at)
+    more = {"entered": {}} | more
     return _respond_page(request, "files.html", status, fields=_list_fields(), **folder, **more)
 
 

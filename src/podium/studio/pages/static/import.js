@@ -19,11 +19,7 @@ if (upload) {
     });
     request.addEventListener("load", () => {
       if (request.status < 400) { location.assign(request.responseURL); return; }
-      // the page with the error replaces this one; the chosen files stay in the field
-      const page = new DOMParser().parseFromString(request.responseText, "text/html");
-      const alert = page.querySelector("[role=alert]");
-      upload.parentNode.querySelector("[role=alert]")?.remove();
-      if (alert) upload.before(document.adoptNode(alert));
+      showProblem(upload, request.responseText);
       state.hidden = true;
     });
     request.addEventListener("error", () => { words.textContent = "The server does not respond; try again."; });
@@ -55,6 +51,30 @@ for (const form of document.querySelectorAll("form[data-autosubmit]")) {
   });
 }
 
+// the words of an error above its form, which keeps what was entered and the chosen files
+function showProblem(form, text) {
+  const alert = new DOMParser().parseFromString(text, "text/html").querySelector("[role=alert]");
+  document.querySelector("[role=alert]")?.remove();
+  if (alert) form.before(document.adoptNode(alert));
+  return Boolean(alert);
+}
+
+for (const form of document.querySelectorAll("form[data-send]")) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = form.querySelector("button:not([type=button])");
+    button.disabled = true;
+    try {
+      const answer = await fetch(form.action, { method: "POST", body: new FormData(form) });
+      if (answer.ok) { location.assign(answer.url); return; }
+      if (!showProblem(form, await answer.text())) showToast(`The server answers with status ${answer.status}.`);
+    } catch {
+      showToast("The server does not respond; try again.");
+    }
+    button.disabled = false;
+  });
+}
+
 // Apply: the choice of files sends the form; the page stays, so an error loses neither the choices nor the files
 for (const applyForm of document.querySelectorAll("form[data-apply]")) {
   const words = applyForm.querySelector("[role=status]");
@@ -78,9 +98,7 @@ for (const applyForm of document.querySelectorAll("form[data-apply]")) {
         words.textContent = "The result was downloaded.";
       } else {
         const text = await answer.text();
-        const alert = new DOMParser().parseFromString(text, "text/html").querySelector("[role=alert]");
-        if (alert) applyForm.before(document.adoptNode(alert));
-        else words.textContent = text.slice(0, 300);
+        if (!showProblem(applyForm, text)) words.textContent = text.slice(0, 300);
       }
     } catch {
       words.textContent = "The server does not respond; try again.";
