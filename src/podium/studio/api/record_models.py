@@ -135,6 +135,7 @@ class ExcludedAnswer(AnswerModel):
     """The annotators whose judgements are left out."""
 
     excluded: list[str | int]
+    next: str | None
 
 
 class TextAnswer(AnswerModel):
