@@ -214,9 +214,13 @@ def test_lists_of_invitations_gold_questions_and_annotators_have_pages(client):
     address = f"/v1/projects/{made['project']}"
     for name in ("ann", "ben", "cas", "dee", "eve"):
         client.post(f"{address}/invites", json={"judge": name})
-    assert [
-        i["judge"] for i in read_pages(client, f"{address}/invites", "invites")
-    ] == "ann ben cas dee eve".split()
+    assert [i["judge"] for i in read_pages(client, f"{address}/invites", "invites")] == [
+        "ann",
+        "ben",
+        "cas",
+        "dee",
+        "eve",
+    ]
     pairs = [(5, "5"), ("5", "a"), (5, "a"), ("b" * 300, 5), ("b" * 300, "5")]
     for first, second in pairs:
         added = client.post(f"{address}/gold", json={"first": first, "second": second, "answer": "tie"})
@@ -262,3 +266,81 @@ def test_tokens_stops_and_restorations_are_done_once_per_key(tmp_path):
             assert [answer.status_code for answer in done] == [200, 200], done[0].text
             assert done[0].json() == done[1].json()
             assert done[1].headers["idempotent-replayed"] == "true"
+
+
+def test_figures_are_those_of_the_pages(client):
+    named = client.get("/v1/projects/demo/views/methods/figures").json()["figures"]
+    assert [figure["name"] for figure in named][:1] == ["curves"]
+    assert all(figure["caption"] for figure in named)
+    address = "/v1/projects/demo/views/methods/figures/curves"
+    drawn = client.get(f"{address}.svg?theme=dark&width=400")
+    assert drawn.content == client.get("/p/demo/methods/curves.svg?theme=dark&width=400").content
+    assert client.get(f"{address}.png").content[:4] == b"\x89PNG"
+    assert "mark" in client.get(f"{address}.json").text
+    for wrong in (f"{address}.gif", f"{address[:-1]}.svg", address.replace("methods", "nosuch") + ".svg"):
+        refused = client.get(wrong)
+        assert refused.status_code == 404
+        assert refused.headers["content-type"] == "application/problem+json"
+    assert client.get(f"{address}.svg?width=wide").status_code == 422
+    broken = create(client, "votes.txt", SELF_VOTES)
+    refused = client.get(f"{broken}/views/leaderboard/figures")
+    assert (refused.status_code, refused.json()["title"]) == (422, "Input error")
+
+
+SELF_VOTES = b"judge winner loser\n" + b"".join(
+    b"j%d m%d m%d\n" % (n % 3, n % 4, (n + 1) % 4) for n in range(24)
+)
+SELF_VOTES += b"j1 m1 m1\n"
+
+
+def test_a_plan_is_seen_changed_and_mended(client):
+    address = create(client, "votes.txt", SELF_VOTES)
+    plan = client.get(f"{address}/plan").json()
+    [file], [problem] = plan["files"], plan["problems"]
+    assert (plan["ready"], problem["blocks"]) == (False, True)
+    assert {c["name"]: c["role"] for c in file["columns"]} == {
+        "judge": "expert",
+        "winner": "winner",
+        "loser": "loser",
+    }
+    assert file["rows"][:2] == [["j0", "m0", "m1"], ["j1", "m1", "m2"]]
+    assert file["counts"]["self_votes"] == 1
+    remedy = next(r for r in problem["remedies"] if r["change"] == "option.self_votes=skip")
+    head = {"idempotency-key": "click"}
+    done = [
+        client.post(f"{address}/plan/remedies", json={k: remedy[k] for k in ("change", "file")}, headers=head)
+        for _ in range(2)
+    ]
+    assert done[0].json() == done[1].json() == client.get(f"{address}/plan").json()
+    assert done[0].json()["ready"]
+    assert done[0].json()["files"][0]["choices"] == {"self_votes": "skip"}
+    board = client.get(f"{address}/views/leaderboard").json()
+    assert sum(row["votes"] for row in board["rows"]) == 48
+    back = client.patch(f"{address}/plan/0", json={"choices": {"self_votes": ""}})
+    assert not back.json()["ready"]
+
+
+def test_roles_of_columns_are_changed_by_a_program(client):
+    rows = "".join(f"q,e{e},i{n},{e * n + 1}\n" for e in range(3) for n in range(4))
+    address = create(client, "r.csv", b"query,expert,item,score\n" + rows.encode())
+    roles = {"query": "query", "expert": "expert", "item": "item", "score": "rank"}
+    changed = client.patch(f"{address}/plan/0", json={"roles": roles})
+    assert {c["name"]: c["role"] for c in changed.json()["files"][0]["columns"]} == roles
+    best = client.get(f"{address}/ranking.json?m=borda").json()["rankings"]["q"][0]["item"]
+    assert best == "i0"  # rank 1 of everybody, and the lowest score
+    changed = client.patch(f"{address}/plan/0", json={"roles": roles | {"score": "score"}})
+    assert changed.json()["ready"]
+    assert client.get(f"{address}/ranking.json?m=borda").json()["rankings"]["q"][0]["item"] == "i3"
+    wrong = (
+        {"roles": {"nosuch": "item"}},
+        {"roles": {"item": "king"}},
+        {"format": "nosuch"},
+        {"choices": {"x": 1}},
+    )
+    for body in wrong:
+        assert client.patch(f"{address}/plan/0", json=body).status_code == 422, body
+    assert client.patch(f"{address}/plan/7", json={"use": "data"}).status_code == 404
+    assert client.patch(f"{address}/plan/0", json={"use": "ignore"}).json()["ready"] is False
+    assert client.patch(f"{address}/plan/0", json={"use": "data"}).json()["ready"]
+    assert client.patch("/v1/projects/demo/plan/0", json={"use": "data"}).status_code == 422
+    assert client.get("/v1/projects/demo/plan").json()["files"] == []
