@@ -43,17 +43,18 @@ def create(client, name, content):
 
 def test_excluded_annotators_are_left_out_of_every_view(client, tmp_path):
     address = create(client, "votes.csv", make_votes())
-    assert client.get(f"{address}/annotators").json() == {"excluded": []}
+    assert client.get(f"{address}/annotators").json() == {"excluded": [], "next": None}
     done = client.post(f"{address}/annotators/exclude", json={"annotators": ["w1", "w3"]})
     assert done.status_code == 200, done.text
-    assert done.json() == client.get(f"{address}/annotators").json() == {"excluded": ["w1", "w3"]}
+    assert done.json() == client.get(f"{address}/annotators").json()
+    assert done.json() == {"excluded": ["w1", "w3"], "next": None}
     kept = [row for row in csv.reader(io.StringIO(make_votes().decode())) if row[1] not in ("w1", "w3")]
     (tmp_path / "kept.csv").write_text("\n".join(",".join(row) for row in kept))
     own = leaderboard(formats.read(tmp_path / "kept.csv").preferences)
     board = client.get(f"{address}/views/leaderboard").json()
     assert {row["item"]: row["votes"] for row in board["rows"]} == {row.item: row.votes for row in own.rows}
     back = client.post(f"{address}/annotators/restore", json={"annotators": ["w1"]})
-    assert back.json() == {"excluded": ["w3"]}
+    assert back.json()["excluded"] == ["w3"]
     for wrong in (["nobody"], [f"w{n}" for n in range(4)]):
         refused = client.post(f"{address}/annotators/exclude", json={"annotators": wrong})
         assert refused.status_code == 422
@@ -106,10 +107,10 @@ def test_a_collection_from_its_items_to_its_votes(client):
     assert client.get(invites[0]["path"]).status_code == 404
     assert client.delete(f"{address}/invites/nosuch").status_code == 404
     pair = {"first": "a", "second": "b", "answer": "first"}
-    assert client.post(f"{address}/gold", json=pair).json() == {"gold": [pair]}
+    assert client.post(f"{address}/gold", json=pair).json()["gold"] == [pair]
     assert client.post(f"{address}/gold", json=pair | {"second": "nosuch"}).status_code == 422
     gone = client.post(f"{address}/gold/remove", json={"first": "a", "second": "b"})
-    assert gone.json() == client.get(f"{address}/gold").json() == {"gold": []}
+    assert gone.json() == client.get(f"{address}/gold").json() == {"gold": [], "next": None}
     vote = {"judge": "ben", "votes": [{"first": "a", "second": "b", "answer": "first"}]}
     assert client.post(f"{address}/votes", json=vote).json()["stored"] == 1
     closed = client.patch(f"{address}/collection", json={"closed": True})
@@ -195,3 +196,151 @@ def test_downloads_are_those_of_the_pages(client):
     assert texts == {"texts": [zero], "next": "d0"}
     rest = client.get(f"{address}/texts", params={"after": "d0"}).json()
     assert [text["title"] for text in rest["texts"]] == ["One"]
+
+
+def read_pages(client, address, name):
+    """All records of a list, two at a time."""
+    records, after = [], ""
+    while after is not None:
+        page = client.get(address, params={"limit": 2, "after": after}).json()
+        assert 0 < len(page[name]) <= 2
+        records, after = records + page[name], page["next"]
+    return records
+
+
+def test_lists_of_invitations_gold_questions_and_annotators_have_pages(client):
+    items = [{"item": item} for item in (5, "5", "a", "b" * 300)]
+    made = client.post("/v1/collections", json={"items": items}).json()
+    address = f"/v1/projects/{made['project']}"
+    for name in ("ann", "ben", "cas", "dee", "eve"):
+        client.post(f"{address}/invites", json={"judge": name})
+    assert [i["judge"] for i in read_pages(client, f"{address}/invites", "invites")] == [
+        "ann",
+        "ben",
+        "cas",
+        "dee",
+        "eve",
+    ]
+    pairs = [(5, "5"), ("5", "a"), (5, "a"), ("b" * 300, 5), ("b" * 300, "5")]
+    for first, second in pairs:
+        added = client.post(f"{address}/gold", json={"first": first, "second": second, "answer": "tie"})
+        assert added.status_code == 201, added.text
+    shown = [(pair["first"], pair["second"]) for pair in read_pages(client, f"{address}/gold", "gold")]
+    assert {frozenset(pair) for pair in shown} == {frozenset(pair) for pair in pairs}
+    assert len(shown) == 5
+    votes = create(client, "votes.csv", make_votes().replace(b",w2,", b"," + b"w" * 300 + b","))
+    left_out = ["w0", "w1", "w" * 300]
+    assert client.post(f"{votes}/annotators/exclude", json={"annotators": left_out}).status_code == 200
+    assert read_pages(client, f"{votes}/annotators", "excluded") == sorted(left_out)
+    for name in ("invites", "gold"):
+        assert client.get(f"{address}/{name}?after=nosuch").status_code == 422
+
+
+def test_tokens_stops_and_restorations_are_done_once_per_key(tmp_path):
+    with serving(tmp_path, has_tokens=True) as client:
+        store = client.app.state.store
+        head = {"authorization": f"Bearer {store.add_token('root', 'admin')}", "idempotency-key": "k1"}
+        wanted = {"name": "ann", "role": "judge"}
+        made = [client.post("/v1/tokens", json=wanted, headers=head) for _ in range(2)]
+        assert [answer.status_code for answer in made] == [201, 201], made[1].text
+        assert made[0].json() == made[1].json()
+        assert made[1].headers["idempotent-replayed"] == "true"
+        own = {"authorization": f"Bearer {made[1].json()['token']}"}
+        assert client.get("/v1/user", headers=own).json() == wanted
+        other = client.post(
+            "/v1/tokens", json=wanted | {"name": "ben"}, headers=head | {"idempotency-key": "k2"}
+        )
+        assert other.json()["token"] != made[0].json()["token"]
+        for file in tmp_path.iterdir():  # the token is stored nowhere
+            assert file.is_dir() or made[0].json()["token"].encode() not in file.read_bytes()
+
+        project = client.post(
+            "/v1/projects", files={"files": ("a.run", RUN)}, headers=head | {"idempotency-key": "k3"}
+        )
+        address = f"/v1/projects/{project.json()['id']}"
+        job = store.add_job(project.json()["id"], "tune", {})
+        for path in (f"{address}/jobs/{job}/stop", f"{address}/restore"):
+            if path.endswith("restore"):
+                client.delete(address, headers=head)
+            done = [client.post(path, headers=head | {"idempotency-key": path[-20:]}) for _ in range(2)]
+            assert [answer.status_code for answer in done] == [200, 200], done[0].text
+            assert done[0].json() == done[1].json()
+            assert done[1].headers["idempotent-replayed"] == "true"
+
+
+def test_figures_are_those_of_the_pages(client):
+    named = client.get("/v1/projects/demo/views/methods/figures").json()["figures"]
+    assert [figure["name"] for figure in named][:1] == ["curves"]
+    assert all(figure["caption"] for figure in named)
+    address = "/v1/projects/demo/views/methods/figures/curves"
+    drawn = client.get(f"{address}.svg?theme=dark&width=400")
+    assert drawn.content == client.get("/p/demo/methods/curves.svg?theme=dark&width=400").content
+    assert client.get(f"{address}.png").content[:4] == b"\x89PNG"
+    assert "mark" in client.get(f"{address}.json").text
+    for wrong in (f"{address}.gif", f"{address[:-1]}.svg", address.replace("methods", "nosuch") + ".svg"):
+        refused = client.get(wrong)
+        assert refused.status_code == 404
+        assert refused.headers["content-type"] == "application/problem+json"
+    assert client.get(f"{address}.svg?width=wide").status_code == 422
+    broken = create(client, "votes.txt", SELF_VOTES)
+    refused = client.get(f"{broken}/views/leaderboard/figures")
+    assert (refused.status_code, refused.json()["title"]) == (422, "Input error")
+
+
+SELF_VOTES = b"judge winner loser\n" + b"".join(
+    b"j%d m%d m%d\n" % (n % 3, n % 4, (n + 1) % 4) for n in range(24)
+)
+SELF_VOTES += b"j1 m1 m1\n"
+
+
+def test_a_plan_is_seen_changed_and_mended(client):
+    address = create(client, "votes.txt", SELF_VOTES)
+    plan = client.get(f"{address}/plan").json()
+    [file], [problem] = plan["files"], plan["problems"]
+    assert (plan["ready"], problem["blocks"]) == (False, True)
+    assert {c["name"]: c["role"] for c in file["columns"]} == {
+        "judge": "expert",
+        "winner": "winner",
+        "loser": "loser",
+    }
+    assert file["rows"][:2] == [["j0", "m0", "m1"], ["j1", "m1", "m2"]]
+    assert file["counts"]["self_votes"] == 1
+    remedy = next(r for r in problem["remedies"] if r["change"] == "option.self_votes=skip")
+    head = {"idempotency-key": "click"}
+    done = [
+        client.post(f"{address}/plan/remedies", json={k: remedy[k] for k in ("change", "file")}, headers=head)
+        for _ in range(2)
+    ]
+    assert done[0].json() == done[1].json() == client.get(f"{address}/plan").json()
+    assert done[0].json()["ready"]
+    assert done[0].json()["files"][0]["choices"] == {"self_votes": "skip"}
+    board = client.get(f"{address}/views/leaderboard").json()
+    assert sum(row["votes"] for row in board["rows"]) == 48
+    back = client.patch(f"{address}/plan/0", json={"choices": {"self_votes": ""}})
+    assert not back.json()["ready"]
+
+
+def test_roles_of_columns_are_changed_by_a_program(client):
+    rows = "".join(f"q,e{e},i{n},{e * n + 1}\n" for e in range(3) for n in range(4))
+    address = create(client, "r.csv", b"query,expert,item,score\n" + rows.encode())
+    roles = {"query": "query", "expert": "expert", "item": "item", "score": "rank"}
+    changed = client.patch(f"{address}/plan/0", json={"roles": roles})
+    assert {c["name"]: c["role"] for c in changed.json()["files"][0]["columns"]} == roles
+    best = client.get(f"{address}/ranking.json?m=borda").json()["rankings"]["q"][0]["item"]
+    assert best == "i0"  # rank 1 of everybody, and the lowest score
+    changed = client.patch(f"{address}/plan/0", json={"roles": roles | {"score": "score"}})
+    assert changed.json()["ready"]
+    assert client.get(f"{address}/ranking.json?m=borda").json()["rankings"]["q"][0]["item"] == "i3"
+    wrong = (
+        {"roles": {"nosuch": "item"}},
+        {"roles": {"item": "king"}},
+        {"format": "nosuch"},
+        {"choices": {"x": 1}},
+    )
+    for body in wrong:
+        assert client.patch(f"{address}/plan/0", json=body).status_code == 422, body
+    assert client.patch(f"{address}/plan/7", json={"use": "data"}).status_code == 404
+    assert client.patch(f"{address}/plan/0", json={"use": "ignore"}).json()["ready"] is False
+    assert client.patch(f"{address}/plan/0", json={"use": "data"}).json()["ready"]
+    assert client.patch("/v1/projects/demo/plan/0", json={"use": "data"}).status_code == 422
+    assert client.get("/v1/projects/demo/plan").json()["files"] == []

@@ -14,6 +14,7 @@ from podium.studio.api import (
     download_routes,
     job_routes,
     openapi_schema,
+    plan_routes,
     project_routes,
     service_routes,
     token_routes,
@@ -53,6 +54,7 @@ def test_every_address_is_described(tmp_path):
         modules = (
             service_routes,
             project_routes,
+            plan_routes,
             annotator_routes,
             download_routes,
             job_routes,

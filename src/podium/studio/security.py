@@ -258,6 +258,11 @@ class Guard:
     def _sign(self, text: str) -> str:
         return hmac.digest(self._key, b"session:" + text.encode(errors="replace"), "sha256").hex()
 
+    def compute_new_token(self, nonce: str) -> str:
+        """The token that was made with a nonce: a repeated request gets it again, and it is stored nowhere."""
+        digest = hmac.digest(self._key, b"token:" + nonce.encode(), "sha256")
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
     def compute_form_token(self, cookie: str) -> str:
         """The CSRF token for a browser with this cookie."""
         return hmac.digest(self._key, b"form:" + cookie.encode(errors="replace"), "sha256").hex()

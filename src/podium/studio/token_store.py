@@ -72,8 +72,8 @@ def digest_token(token: str) -> str:
 class TokenStore(JobQueue):
     """The records about users."""
 
-    def add_token(self, name: str, role: str) -> str:
-        """Create a named token; it is returned here and stored nowhere."""
+    def add_token(self, name: str, role: str, token: str | None = None) -> str:
+        """Create a named token, random unless it is given; it is returned here and stored nowhere."""
         if not NAME.fullmatch(name) or name in RESERVED:
             raise ParameterError(
                 f"the name is {name[:80]!r}; accepted: up to 64 letters, digits and . _ @ + -, except "
@@ -81,7 +81,7 @@ class TokenStore(JobQueue):
             )
         if role not in ROLES:
             raise ParameterError(f"the role is {role[:80]!r}; accepted: {', '.join(ROLES)}")
-        token = secrets.token_urlsafe(32)
+        token = token or secrets.token_urlsafe(32)
         with self._write_transaction() as db:
             try:
                 row = (name, role, digest_token(token), time.time())

@@ -27,7 +27,7 @@ VIEW_ROUTE, SERVICE_VIEW_ROUTE = "/p/{project}/{view}", "/v1/projects/{project}/
 # what processes answer, by the route in logs and metrics; the group is the name of a view or download
 COMPUTED = {
     VIEW_ROUTE: re.compile(r"/p/[^/]+/([^/.]+)(?:\.(?:json|csv))?(?:/[^/]+\.(?:svg|rows|png))?"),
-    SERVICE_VIEW_ROUTE: re.compile(r"/v1/projects/[^/]+/views/([^/]+)"),
+    SERVICE_VIEW_ROUTE: re.compile(r"/v1/projects/[^/]+/views/([^/]+)(?:/figures(?:/[^/]+)?)?"),
     "/p/{project}": re.compile(r"/p/[^/.]+()"),  # redirects to the view that suits the data
     "/p/{project}/{download}": re.compile(rf"/p/[^/]+/{FILES}"),
     "/v1/projects/{project}/{download}": re.compile(rf"/v1/projects/[^/]+/{FILES}"),

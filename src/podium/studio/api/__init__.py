@@ -20,6 +20,7 @@ from podium.studio.api import (
     download_routes,
     job_routes,
     openapi_schema,
+    plan_routes,
     project_routes,
     token_routes,
     vote_routes,
@@ -43,6 +44,7 @@ def install_service(app: FastAPI) -> None:
     app.include_router(router)
     for module in (
         project_routes,
+        plan_routes,
         download_routes,
         annotator_routes,
         job_routes,

@@ -13,7 +13,17 @@ from podium.studio.api import record_models
 from podium.studio.api.openapi_schema import describe_route
 from podium.studio.api.project_routes import build_project_document, read_store
 from podium.studio.api.request_parsing import parse_request
-from podium.studio.api.route_helpers import IDEMPOTENCY, PROJECT, answer_once
+from podium.studio.api.route_helpers import (
+    FIRST_PAGE,
+    IDEMPOTENCY,
+    PAGE,
+    PROJECT,
+    PageRange,
+    answer_once,
+    cut_page,
+    digest_id,
+    read_page,
+)
 from podium.studio.api.service_routes import PlainRoute, build_json_response, read_body
 from podium.studio.api.upload_forms import describe_form, read_form
 from podium.studio.view_forwarding import run_in_process
@@ -21,21 +31,23 @@ from podium.studio.view_forwarding import run_in_process
 router = APIRouter(route_class=PlainRoute)
 
 
-def _list_excluded(state: Any, project: str) -> dict[str, Any]:
+def _list_excluded(state: Any, project: str, page: PageRange = FIRST_PAGE) -> dict[str, Any]:
     state.store.project(project)
-    return {"excluded": state.workspace.votes.excluded_annotators(project)}
+    part, further = cut_page(state.workspace.votes.excluded_annotators(project), page, digest_id)
+    return {"excluded": part, "next": further}
 
 
 @router.get(
     "/v1/projects/{project}/annotators",
     **describe_route(
-        None, record_models.ExcludedAnswer, "The excluded annotators", 404, tag="votes", parameters=(PROJECT,)
+        None, record_models.ExcludedAnswer, "The excluded annotators", 404, 422, tag="votes",
+        parameters=(PROJECT, *PAGE),
     ),
-)
+)  # fmt: skip
 async def list_excluded_annotators(request: Request) -> Response:
     """Annotators whose judgements are left out of all views; the view `annotators` has the quality of each."""
     state, project = request.app.state, request.path_params["project"]
-    return build_json_response(await run_in_threadpool(_list_excluded, state, project))
+    return build_json_response(await run_in_threadpool(_list_excluded, state, project, read_page(request)))
 
 
 async def _apply_action(request: Request, action: str) -> Response:

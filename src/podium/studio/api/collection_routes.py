@@ -15,7 +15,18 @@ from podium.studio.api.answer_models import AnswerModel
 from podium.studio.api.openapi_schema import describe_route
 from podium.studio.api.request_models import Id, Many, StrictModel
 from podium.studio.api.request_parsing import parse_request
-from podium.studio.api.route_helpers import IDEMPOTENCY, PROJECT, answer_once, name_parameter
+from podium.studio.api.route_helpers import (
+    FIRST_PAGE,
+    IDEMPOTENCY,
+    PAGE,
+    PROJECT,
+    PageRange,
+    answer_once,
+    cut_page,
+    digest_id,
+    name_parameter,
+    read_page,
+)
 from podium.studio.api.service_routes import PlainRoute, build_json_response, read_body
 from podium.studio.database import RecordNotFound
 from podium.studio.view_forwarding import run_in_process
@@ -101,6 +112,7 @@ class InviteAnswer(AnswerModel):
 
 class InviteListAnswer(AnswerModel):
     invites: list[InviteAnswer]
+    next: str | None
 
 
 class GoldRequest(StrictModel):
@@ -130,6 +142,7 @@ class GoldAnswer(AnswerModel):
 
 class GoldListAnswer(AnswerModel):
     gold: list[GoldAnswer]
+    next: str | None
 
 
 def _find_votes(request: Request) -> tuple[VoteStore, str]:
@@ -233,17 +246,19 @@ def _build_invite_document(votes: VoteStore, invite: JudgeInvite) -> dict[str, A
 
 
 @router.get(
-    "/v1/projects/{project}/invites", **_describe(None, InviteListAnswer, "The invitations of a project")
+    "/v1/projects/{project}/invites",
+    **_describe(None, InviteListAnswer, "The invitations of a project", *PAGE),
 )
 async def list_invites(request: Request) -> Response:
     """Invitations with their links, oldest first; for editors, since a link is a permission."""
-    votes, project = _find_votes(request)
+    (votes, project), page = _find_votes(request), read_page(request)
 
-    def list_all() -> dict[str, Any]:
+    def list_page() -> dict[str, Any]:
         votes.collection(project)
-        return {"invites": [_build_invite_document(votes, invite) for invite in votes.invites(project)]}
+        part, further = cut_page(votes.invites(project), page, lambda invite: str(invite.id))
+        return {"invites": [_build_invite_document(votes, invite) for invite in part], "next": further}
 
-    return build_json_response(await run_in_threadpool(list_all))
+    return build_json_response(await run_in_threadpool(list_page))
 
 
 @router.post(
@@ -281,18 +296,20 @@ async def revoke_invite(request: Request) -> Response:
 # -- gold questions ------------------------------------------------------------------------------------------------
 
 
-def _build_gold_document(votes: VoteStore, project: str) -> dict[str, Any]:
+def _build_gold_document(votes: VoteStore, project: str, page: PageRange = FIRST_PAGE) -> dict[str, Any]:
     votes.collection(project)
+    part, further = cut_page(votes.gold_pairs(project), page, digest_id)
     names = ("first", "second", "answer")
-    return {"gold": [dict(zip(names, pair, strict=True)) for pair in votes.gold_pairs(project)]}
+    return {"gold": [dict(zip(names, pair, strict=True)) for pair in part], "next": further}
 
 
 @router.get(
-    "/v1/projects/{project}/gold", **_describe(None, GoldListAnswer, "The gold questions of a project")
+    "/v1/projects/{project}/gold", **_describe(None, GoldListAnswer, "The gold questions of a project", *PAGE)
 )
 async def list_gold(request: Request) -> Response:
     """Pairs whose answer is known; for editors, since judges must not know them."""
-    return build_json_response(await run_in_threadpool(_build_gold_document, *_find_votes(request)))
+    (votes, project), page = _find_votes(request), read_page(request)
+    return build_json_response(await run_in_threadpool(_build_gold_document, votes, project, page))
 
 
 @router.post(

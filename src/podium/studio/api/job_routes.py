@@ -105,7 +105,16 @@ async def get_job(request: Request) -> Response:
 
 @router.post(
     "/v1/projects/{project}/jobs/{job}/stop",
-    **describe_route(None, record_models.JobAnswer, "Stop a job", 404, tag="jobs", parameters=(PROJECT, JOB)),
+    **describe_route(
+        None,
+        record_models.JobAnswer,
+        "Stop a job",
+        404,
+        409,
+        422,
+        tag="jobs",
+        parameters=(PROJECT, JOB, IDEMPOTENCY),
+    ),
 )
 async def stop_job(request: Request) -> Response:
     """A queued job stops at once, a running one within seconds."""
@@ -116,7 +125,7 @@ async def stop_job(request: Request) -> Response:
         store.cancel(job.id)
         return _build_job_document(store.job(job.id))
 
-    return build_json_response(await run_in_threadpool(stop))
+    return await answer_once(request, b"", stop, 200)
 
 
 @router.get(
@@ -195,7 +204,9 @@ async def keep_weights(request: Request) -> Response:
     ),
 )  # fmt: skip
 async def apply_method(request: Request) -> Response:
-    """Aggregate files with a method, such as `rrf`, or a model of the project, `model:ID`; nothing is stored.
+    """Aggregate files with a method, such as `rrf`, or a model of the project, `model:ID`.
+
+    Nothing is stored, so a request can be repeated without a key.
 
     `format` names how the result is written: trec (the default), csv, jsonl, parquet or another one.
     """

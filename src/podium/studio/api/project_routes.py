@@ -146,15 +146,19 @@ async def remove_project(request: Request) -> Response:
 @router.post(
     "/v1/projects/{project}/restore",
     **describe_route(
-        None, record_models.ProjectAnswer, "Restore a removed project", 404, 422, tag="projects",
-        parameters=(PROJECT,), done=200,
+        None, record_models.ProjectAnswer, "Restore a removed project", 404, 409, 422, tag="projects",
+        parameters=(PROJECT, IDEMPOTENCY), done=200,
     ),
 )  # fmt: skip
 async def restore_project(request: Request) -> Response:
     """Undo the removal of a project, within a day."""
     store, project = read_store(request)
-    await run_in_threadpool(store.restore_project, project)
-    return build_json_response(build_project_document(await run_in_threadpool(store.project, project)))
+
+    def restore() -> dict[str, Any]:
+        store.restore_project(project)
+        return build_project_document(store.project(project))
+
+    return await answer_once(request, b"", restore, 200)
 
 
 @router.post(

@@ -60,6 +60,17 @@ class ViewAnswer(AnswerModel):
     model_config = ConfigDict(extra="allow", title=None)
 
 
+class FigureAnswer(AnswerModel):
+    name: str
+    caption: str
+
+
+class FigureListAnswer(AnswerModel):
+    """The figures of a view; each is at `.../figures/NAME.svg`, `.png` and `.json`."""
+
+    figures: list[FigureAnswer]
+
+
 class JobRequest(StrictModel):
     """A job: `tune` uses metric, methods, trials, weights and seed; `fit` uses method."""
 
@@ -135,6 +146,7 @@ class ExcludedAnswer(AnswerModel):
     """The annotators whose judgements are left out."""
 
     excluded: list[str | int]
+    next: str | None
 
 
 class TextAnswer(AnswerModel):

@@ -57,6 +57,9 @@ class PageRange(NamedTuple):
     after: str
 
 
+FIRST_PAGE = PageRange(USUAL, "")
+
+
 def current_user(request: Request) -> User:
     """Who sends the request."""
     user: User = request.scope["podium.user"]
@@ -89,6 +92,11 @@ def cut_page(
         begin = ids.index(page.after) + 1
     part = list(records[begin : begin + page.limit])
     return part, read_id(part[-1]) if begin + page.limit < len(records) else None
+
+
+def digest_id(record: object) -> str:
+    """An id for a record that has none, for `cut_page`: short, whatever is in the record."""
+    return hashlib.sha256(repr(record).encode()).hexdigest()[:32]
 
 
 async def answer_once(request: Request, body: bytes, work: Work, status: int = 201) -> Response:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from fastapi import APIRouter
+from msgspec.json import decode, encode
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,7 +15,14 @@ from podium.core.errors import ParameterError
 from podium.studio.api import record_models
 from podium.studio.api.openapi_schema import describe_route
 from podium.studio.api.request_parsing import parse_request
-from podium.studio.api.route_helpers import PAGE, current_user, name_parameter, read_page
+from podium.studio.api.route_helpers import (
+    IDEMPOTENCY,
+    PAGE,
+    answer_once,
+    current_user,
+    name_parameter,
+    read_page,
+)
 from podium.studio.api.service_routes import PlainRoute, build_json_response, read_body
 
 router = APIRouter(route_class=PlainRoute)
@@ -43,16 +52,28 @@ async def list_tokens(request: Request) -> Response:
         record_models.TokenRequest,
         record_models.NewTokenAnswer,
         "Create a named token",
+        409,
         507,
         tag="users",
+        parameters=(IDEMPOTENCY,),
         done=201,
     ),
 )
 async def create_token(request: Request) -> Response:
-    """The answer is the only place where the token is shown, so it is not kept for repeated requests."""
-    given = parse_request(record_models.TokenRequest, await read_body(request))
-    token = await run_in_threadpool(request.app.state.store.add_token, given.name, given.role)
-    return build_json_response({"name": given.name, "role": given.role, "token": token}, 201)
+    """The answer is the only place where the token is shown; what is kept for a repeated request is a nonce."""
+    body, state = await read_body(request), request.app.state
+
+    def create() -> dict[str, Any]:
+        given, nonce = parse_request(record_models.TokenRequest, body), secrets.token_hex(16)
+        state.store.add_token(given.name, given.role, state.guard.compute_new_token(nonce))
+        return {"name": given.name, "role": given.role, "nonce": nonce}
+
+    response = await answer_once(request, body, create)
+    made = decode(response.body)
+    made["token"] = state.guard.compute_new_token(made.pop("nonce"))
+    response.body = encode(made)
+    response.headers["content-length"] = str(len(response.body))
+    return response
 
 
 @router.delete(

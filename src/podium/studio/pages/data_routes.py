@@ -43,7 +43,7 @@ def _build_first_plan(options: dict[str, Any]) -> FilePlan:
     return FilePlan.from_dict({"format": options.get("format", ""), "options": options})
 
 
-def _apply_remedy(number: str, change: str, n: int, plan: FilePlan, file: tuple[str, bytes]) -> FilePlan:
+def change_by_remedy(number: str, change: str, n: int, plan: FilePlan, file: tuple[str, bytes]) -> FilePlan:
     """The plan of the file `n` after a remedy for the file `number`, or for all of them."""
     return apply_change(plan, change, load_table(Source(*file))) if number in ("", str(n)) else plan
 
@@ -74,7 +74,7 @@ def add_texts(state: Any, project: str, files: list[tuple[str, bytes]]) -> None:
 async def apply_remedy(request: Request, project: str) -> Response:
     """Apply a remedy to one file, or to all of them."""
     async with open_form(request) as form:
-        change = functools.partial(_apply_remedy, form["file"], form.raw("change"))
+        change = functools.partial(change_by_remedy, form["file"], form.raw("change"))
         await run_in_process(request, change_plans, project, change)
     return show_project(project, "data")
 

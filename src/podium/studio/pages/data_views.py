@@ -59,7 +59,11 @@ def build_data_view(c: ViewContext) -> View:
         tuple(len(content) for _, content in files),
         str(c.problem),
     )
-    previews, problems = c.wait(c.work.result(key, lambda: _examine_files(c, files, plans)))
+    previews, problems = c.wait(
+        c.work.result(
+            key, lambda: examine_files(files, plans, c.problem, is_planned="plan" in c.project.options)
+        )
+    )
     facts = {} if c.problem is not None else describe_data(c.data)
     rows = [(p.name, p.size, p.plan.use, p.format) for p in previews]
     head = ("file", "bytes", "use", "format")
@@ -87,12 +91,17 @@ def build_data_view(c: ViewContext) -> View:
     return View("Data", document, head, rows, (), "data.html", more)
 
 
-def _examine_files(
-    c: ViewContext, files: Sequence[tuple[str, bytes]], plans: Sequence[FilePlan]
+def examine_files(
+    files: Sequence[tuple[str, bytes]],
+    plans: Sequence[FilePlan],
+    problem: PodiumError | None,
+    *,
+    is_planned: bool,
 ) -> tuple[list[FilePreview], list[ImportProblem]]:
+    """Previews of the first files, and what is wrong; `problem` is why they cannot be read, if they cannot."""
     previews = [_preview_file(n, name, content, plans[n]) for n, (name, content) in enumerate(files[:FILES])]
-    error, content = c.problem, None
-    if "plan" in c.project.options:
+    error, content = problem, None
+    if is_planned:
         try:
             with capture_warnings():
                 content, error = read_planned(files, plans), None

@@ -113,11 +113,11 @@ def _format_seconds(seconds: float) -> str:
     return f"{math.ceil(seconds / 60)} min" if seconds < 5400 else f"{round(seconds / 3600)} h"
 
 
-def describe_time_left(job: Job, now: float | None = None) -> str:
+def describe_time_left(job: Job) -> str:
     """The time that a running job still takes in words; empty if that is not known."""
     if job.state == "queued":
         return "waiting for its turn"
-    left = job.estimate_seconds_left(now)
+    left = job.estimate_seconds_left()
     return "" if left is None else f"about {_format_seconds(left)} left"
 
 

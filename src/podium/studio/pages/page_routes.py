@@ -272,6 +272,15 @@ def show_picture(
     return Response(text, media_type="application/json" if plot else "image/svg+xml", headers=FRESH | ALONE)
 
 
+def list_figures(request: Request, project: str, view: str) -> list[Figure]:
+    """The figures of a view."""
+    build = views.all().get(view)
+    if build is None:
+        raise RecordNotFound("no such view; see the list of views")
+    content = build(_build_context(request, project, patient=True))
+    return [block for block in content.blocks if isinstance(block, Figure)]
+
+
 def _draw_figure(content: View, name: str, plot: int, theme: str, width: int) -> str:
     for block in content.blocks:
         if isinstance(block, Figure) and block.name == name:
