@@ -242,3 +242,36 @@ def test_forms_come_again_with_what_was_entered(client):
             assert 'value="ratings" checked' in answer.text
             assert 'value="pairs" checked' not in answer.text
     assert 'value="q1" selected' in post(client, f"/p/{project}/collect/start", empty, query="q1").text
+
+
+def test_encodings_are_offered_with_what_they_cannot_read(client):
+    project, _ = upload(client, ("v.csv", "judge,winner,loser\nZoë,“a”,b\nj2,b,“a”\n".encode("cp1252")))
+    shown = page(client, f"/p/{project}/data").text
+    assert "UTF-8 (5 characters unreadable)" in shown
+    assert "latin-1 (4 characters unreadable)" in shown
+    assert re.search(r'<option value="cp1252"( selected)?>cp1252</option>', shown)
+    assert "utf-16" not in shown
+
+
+def test_every_file_has_its_roles_however_many_there_are(client):
+    lines = "".join(f"q,d{n},{n}\n" for n in range(5))
+    files = [(f"engine-{k:02}.csv", f"topic,thing,points\n{lines}".encode()) for k in range(14)]
+    project, _ = upload(client, *files)
+    first, second = (page(client, f"/p/{project}/data?page={n}").text for n in (1, 2))
+    assert first.count("data-autosubmit") == 12
+    assert second.count("data-autosubmit") == 2
+    assert "engine-13.csv" in second
+    assert "also for the 13 other files with these columns" in second
+
+    def find_roles(text):
+        return re.findall(r"<select name=\"role\d\".*?<option selected>([\w ,]+)</option>", text)
+
+    columns = re.search(r'name="columns" value="(\w+)"', second)[1]
+    roles = {"use": "data", "role0": "query", "role1": "item", "role2": "score"}
+    sent = post(client, f"/p/{project}/data/13", **roles)
+    assert sent.headers["location"] == f"/p/{project}/data?page=2&done=read-again"
+    assert find_roles(page(client, f"/p/{project}/data?page=2").text)[3:] == ["query", "item", "score"]
+    assert find_roles(page(client, f"/p/{project}/data").text) == find_roles(first)
+    post(client, f"/p/{project}/data/13", **roles, alike="1", columns=columns)
+    assert find_roles(page(client, f"/p/{project}/data").text) == ["query", "item", "score"] * 12
+    assert len(client.get(f"/p/{project}/data.json").json()["files"]) == 14

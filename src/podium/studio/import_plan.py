@@ -14,7 +14,7 @@ from podium.data.preferences import Preferences
 from podium.formats.base import Content, merge_contents
 from podium.storage.files import Source
 from podium.studio.form_fields import spell_option
-from podium.studio.import_tables import ROLES, RawTable, guess_roles, load_table
+from podium.studio.import_tables import ROLES, RawTable, guess_encoding, guess_roles, load_table
 from podium.studio.item_texts import TEXT_COLUMNS, ItemText
 from podium.studio.normalized_tables import normalize_table, select_features
 
@@ -210,12 +210,13 @@ def suggest_plans(files: Sequence[tuple[str, bytes]]) -> list[FilePlan]:
 def _suggest_plan(name: str, content: bytes) -> FilePlan:
     from podium import formats
 
-    source = Source(name, content)
-    guess = FilePlan()
+    encoding = guess_encoding(content)
+    source, options = Source(name, content, encoding or "utf-8"), {"encoding": encoding} if encoding else {}
+    guess = FilePlan(options=options)
     try:
         with capture_warnings():
             detected = formats.detection.detect_format(source, {})
-            guess = FilePlan(format=detected)
+            guess = FilePlan(format=detected, options=options)
             read = formats.read([source], detected)
     except PodiumError as error:
         # an error with a choice needs an answer, not another reading
@@ -228,17 +229,19 @@ def _suggest_plan(name: str, content: bytes) -> FilePlan:
         roles = guess_roles(table)
         if not roles:
             texts = guess_text_roles(table)
-            return FilePlan(use="texts", roles=texts) if len(texts) > 1 else FilePlan(use="ignore")
-        return FilePlan(use=_guess_use(table, roles), roles=roles)
+            return FilePlan("texts", "", texts, options=options) if len(texts) > 1 else FilePlan(use="ignore")
+        return FilePlan(_guess_use(table, roles), "", roles, options=options)
     if detected == "wide" and (table := load_table(source)) is not None:
         roles = guess_roles(table)
         if list(roles.values()).count("rank") > 1:
-            return FilePlan(roles=roles)
+            return FilePlan(roles=roles, options=options)
     if read.preferences is None and read.labels is not None and read.features is None:
-        return FilePlan("labels", detected)
+        return FilePlan("labels", detected, options=options)
     if read.preferences is None and read.features is not None:
         # features rank the items too: each is an expert
-        return FilePlan("data", detected, options={"kind": "scores"}) if detected == "letor" else guess
+        return (
+            FilePlan("data", detected, options=options | {"kind": "scores"}) if detected == "letor" else guess
+        )
     return guess
 
 

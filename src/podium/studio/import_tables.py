@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -16,6 +17,8 @@ from podium.core.optional import require_module
 from podium.data.column_roles import WORDS, normalize_name
 from podium.storage.files import Source
 
+ENCODINGS = ("", "latin-1", "cp1252", "utf-16")  # to choose from; the first is UTF-8
+CONTROL = re.compile("[\x80-\x9f]")  # characters that are no text
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "spaces"}
 FEW = 3  # columns up to which cells are judged although the columns have names
 SEARCHED = 20  # columns up to which votes are looked for by their cells
@@ -268,3 +271,29 @@ def _is_one_of(answers: Sequence[str], first: Sequence[str], second: Sequence[st
 def _share_ids(columns: Mapping[str, Sequence[str]], names: Sequence[str]) -> bool:
     one, two = (set(columns[name]) for name in names)
     return len(one & two) > 0.3 * len(one | two) and len(one | two) > 2
+
+
+def count_unreadable(content: bytes) -> dict[str, int]:
+    """The characters that each encoding cannot read; in Latin-1 the control characters that no text has.
+
+    >>> count_unreadable("Zoë".encode()), count_unreadable("Zoë “quoted”".encode("cp1252"))
+    ({'': 0, 'latin-1': 0, 'cp1252': 0}, {'': 3, 'latin-1': 2, 'cp1252': 0})
+    """
+    counts = {}
+    for encoding in ENCODINGS:
+        if encoding == "utf-16" and b"\0" not in content[:4000]:
+            continue  # any bytes are letters of some script in it
+        text = content.decode(encoding or "utf-8", "replace")
+        counts[encoding] = text.count("\ufffd") + len(CONTROL.findall(text))
+    return counts
+
+
+def guess_encoding(content: bytes) -> str:
+    """The first encoding that can read all characters; empty where that is UTF-8, or none can.
+
+    >>> guess_encoding("Zoë".encode()), guess_encoding("Zoë".encode("latin-1")), guess_encoding(b"\\0\\1\\2")
+    ('', 'latin-1', '')
+    """
+    if b"\0" in content and content[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return ""
+    return next((encoding for encoding, count in count_unreadable(content).items() if not count), "")

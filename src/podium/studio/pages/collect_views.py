@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from podium.core.tables import Grid, format_decimal
+from podium.reporting.blocks import ReportTable
 from podium.studio.collected_votes import summarize_judges
+from podium.studio.pages.data_tables import build_table_page
 from podium.studio.pages.view_context import View, ViewContext, register_view
 from podium.studio.voting_service import VotingService
 
@@ -24,6 +28,17 @@ RATING_EXPORTS = {
     "parquet": "Parquet",
     "run": "TREC run",
 }
+
+
+def tabulate_judges(judges: Sequence[dict[str, Any]]) -> ReportTable:
+    """What each judge has done so far."""
+    head = ("judge", "votes", "ties", "skips", "gold right", "seconds")
+    rows = tuple(
+        (j["judge"], str(j["votes"]), str(j["ties"]), str(j["skips"]),
+         f"{j['gold_right']} of {j['gold']}" if j["gold"] else "", format_decimal(j["seconds"], 1))
+        for j in judges
+    )  # fmt: skip
+    return ReportTable(Grid(head, rows))
 
 
 @register_view("collect", "Votes", 85, goal="Collect", quick=True)
@@ -60,7 +75,7 @@ def build_collect_view(c: ViewContext) -> View:
         "choices": [(str(item), name) for item, name in names.items()],
         "gold": [(names.get(a, str(a)), names.get(b, str(b)), answer) for a, b, answer in store.gold_pairs(project)],
         "exports_of_votes": EXPORTS if collection.kind == "pairs" else RATING_EXPORTS,
-        "last_number": votes[-1].number if votes else 0,
+        "judge_table": build_table_page(tabulate_judges(judges), "judges", c.parameters),
     }  # fmt: skip
     rows = [
         (

@@ -16,7 +16,7 @@ from podium.studio.import_plan import FilePlan, read_texts
 from podium.studio.import_problems import apply_change
 from podium.studio.import_tables import load_table
 from podium.studio.loading import list_inputs, parse_plans
-from podium.studio.pages.data_views import COLUMNS, read_form_plan
+from podium.studio.pages.data_views import COLUMNS, FILES, digest_columns, read_form_plan
 from podium.studio.pages.form_routes import open_form, show_project
 from podium.studio.pages.page_routes import respond_form_again
 from podium.studio.pages.projects import NAME, unpack_files
@@ -51,9 +51,11 @@ def change_by_remedy(number: str, change: str, n: int, plan: FilePlan, file: tup
 def _apply_form(
     number: int, fields: dict[str, str], n: int, plan: FilePlan, file: tuple[str, bytes]
 ) -> FilePlan:
-    """The plan of the file `n` after a form about the file `number`."""
+    """The plan of the file `n` after a form about the file `number`, and about files with the same columns."""
     if n != number:
-        return plan
+        is_alike = fields.get("alike") == "1" and plan.use == fields.get("use")
+        if not is_alike or digest_columns(*file, plan) != fields.get("columns"):
+            return plan
     table = load_table(Source(*file), plan.delimiter, plan.header)
     new = read_form_plan(plan, fields, () if table is None else table.names)
     if new.use == plan.use:
@@ -85,7 +87,8 @@ async def change_file(request: Request, project: str, number: int) -> Response:
     async with open_form(request, most=COLUMNS + 20) as form:
         change = functools.partial(_apply_form, number, form.fields)
         await run_in_process(request, change_plans, project, change)
-    return show_project(project, "data", "read-again")
+    page = number // FILES + 1
+    return show_project(project, f"data?page={page}" if page > 1 else "data", "read-again")
 
 
 @router.post("/p/{project}/rename")

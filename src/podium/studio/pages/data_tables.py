@@ -49,6 +49,11 @@ class TablePage:
     after: str
 
     @property
+    def has_all_rows(self) -> bool:
+        """Whether an address answers with all rows; those of the tables of a view have numbers for names."""
+        return self.name.removeprefix("t").isdecimal()
+
+    @property
     def has_search(self) -> bool:
         """Whether to show the search field."""
         return self.every > SEARCHED or bool(self.find)
@@ -66,14 +71,15 @@ def build_table_page(
     table: ReportTable,
     name: str,
     parameters: Parameters,
-    links: Mapping[str, str] | None = None,
+    links: Mapping[str, str] | Sequence[str] | None = None,
     texts: Mapping[str, ItemText] | None = None,
     *,
     whole: bool = False,
 ) -> TablePage:
     """The page of a table that the parameters NAME.sort, NAME.find and NAME.page select; `whole`: all rows.
 
-    The cells of the columns of items show the titles in `texts`; a search finds their ids, too.
+    `links` are the addresses of the rows, one for each or by their first cells. The cells of the columns of items
+    show the titles in `texts`; a search finds their ids, too.
 
     >>> table = ReportTable(Grid(("item", "score"), (("b", "2.0"), ("a", "10.0"), ("c", ""))))
     >>> [row[0] for row in build_table_page(table, "t", [("t.sort", "-2")]).rows]
@@ -90,7 +96,7 @@ def build_table_page(
     sort = _read_number(own.get(f"{name}.sort", ""), -len(grid.head), len(grid.head), 0)
     if sort:
         rows = sort_rows(rows, lambda row: row.cells[abs(sort) - 1], descending=sort < 0)
-    pages = max(1, -(-len(rows) // PAGE))
+    pages = 1 if whole else max(1, -(-len(rows) // PAGE))
     page = _read_number(own.get(f"{name}.page", ""), 1, pages, 1)
     shown = rows if whole else rows[(page - 1) * PAGE : page * PAGE]
 
@@ -118,14 +124,15 @@ def build_table_page(
 
 
 def _describe_rows(
-    table: ReportTable, links: Mapping[str, str], texts: Mapping[str, ItemText]
+    table: ReportTable, links: Mapping[str, str] | Sequence[str], texts: Mapping[str, ItemText]
 ) -> list[TableRow]:
     rows = []
-    for row in table.grid.rows:
+    for number, row in enumerate(table.grid.rows):
+        link = links.get(str(row[0]), "") if isinstance(links, Mapping) else links[number]
         cells, notes = [str(cell) for cell in row], [""] * len(row) if table.items and texts else []
         for column in table.items if notes else ():
             cells[column], notes[column] = name_item(cells[column], texts)
-        rows.append(TableRow(tuple(cells), tuple(notes), links.get(str(row[0]), "")))
+        rows.append(TableRow(tuple(cells), tuple(notes), link))
     return rows
 
 

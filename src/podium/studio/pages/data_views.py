@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.core import registry
 from podium.core.errors import PodiumError, capture_warnings
 from podium.data.column_roles import LIST_ROLES, VOTE_ROLES
 from podium.formats.detection import detect_format
+from podium.storage.digests import digest_bytes
 from podium.storage.files import Source
 from podium.studio.import_plan import USES, FilePlan, guess_text_roles, read_planned
 from podium.studio.import_problems import ImportProblem, find_problems
-from podium.studio.import_tables import DELIMITERS, ROLES, RawTable, guess_roles, load_table
+from podium.studio.import_tables import DELIMITERS, ROLES, RawTable, count_unreadable, guess_roles, load_table
 from podium.studio.loading import list_inputs, parse_plans
 from podium.studio.pages.overview import describe_data
 from podium.studio.pages.view_context import View, ViewContext, register_view
@@ -24,7 +25,7 @@ ROLE_COLUMNS = {
     "trec": ("query", "", "item", "rank", "score", "expert"),
     "qrels": ("query", "", "item", "label"),
 }
-FILES = 12  # files with a preview; further ones are named
+FILES = 12  # previews on a page
 CHECKED = 3_000_000  # cells up to which duplicates and missing values are counted
 WHOLE = 20_000_000  # bytes up to which a file is read whole for its preview
 
@@ -42,6 +43,9 @@ class FilePreview:
     rows: list[list[str]]
     has_roles: bool  # whether the roles of its columns can be chosen
     counts: dict[str, int]
+    unreadable: dict[str, int]  # by encoding, the characters that it cannot read
+    columns_digest: str = ""
+    alike: int = 0  # other files with the same columns
 
 
 @register_view("data", "Files and columns", 5, goal="Data", needs_data=False)
@@ -52,24 +56,25 @@ def build_data_view(c: ViewContext) -> View:
     else:
         files = list_inputs(c.work.store, c.project, c.work.settings.roots)
     plans = parse_plans(c.project.options) or [FilePlan() for _ in files]
-    key = (
-        "data page",
-        c.project.id,
-        repr(plans),
-        tuple(len(content) for _, content in files),
-        str(c.problem),
-    )
+    pages = max(1, -(-len(files) // FILES))
+    page = c.get_whole_number("page", 1, 1, pages)
+    sizes = tuple(len(content) for _, content in files)
+    key = ("data page", c.project.id, repr(plans), sizes, str(c.problem), page)
+    is_planned = "plan" in c.project.options
     previews, problems = c.wait(
-        c.work.result(
-            key, lambda: examine_files(files, plans, c.problem, is_planned="plan" in c.project.options)
-        )
+        c.work.result(key, lambda: examine_files(files, plans, c.problem, is_planned=is_planned, page=page))
     )
     facts = {} if c.problem is not None else describe_data(c.data)
-    rows = [(p.name, p.size, p.plan.use, p.format) for p in previews]
+    rows = [
+        (name, len(content), plan.use, plan.format)
+        for (name, content), plan in zip(files, plans, strict=True)
+    ]
     head = ("file", "bytes", "use", "format")
     more = {
         "files": previews,
-        "further": [name for name, _ in files[FILES:]],
+        "file_count": len(files),
+        "page": page,
+        "pages": pages,
         "problems": problems,
         "is_ready": c.problem is None,
         "is_guess": bool(c.project.options.get("guessed")),
@@ -97,9 +102,16 @@ def examine_files(
     problem: PodiumError | None,
     *,
     is_planned: bool,
+    page: int = 1,
 ) -> tuple[list[FilePreview], list[ImportProblem]]:
-    """Previews of the first files, and what is wrong; `problem` is why they cannot be read, if they cannot."""
-    previews = [_preview_file(n, name, content, plans[n]) for n, (name, content) in enumerate(files[:FILES])]
+    """Previews of a page of files, and what is wrong; `problem` is why they cannot be read, if they cannot."""
+    digests = [digest_columns(*file, plan) for file, plan in zip(files, plans, strict=True)]
+    previews = []
+    for n in range((page - 1) * FILES, min(page * FILES, len(files))):
+        alike = digests.count(digests[n]) - 1 if digests[n] else 0
+        previews.append(
+            replace(_preview_file(n, *files[n], plans[n]), columns_digest=digests[n], alike=alike)
+        )
     error, content = problem, None
     if is_planned:
         try:
@@ -119,13 +131,14 @@ def _preview_file(number: int, name: str, content: bytes, plan: FilePlan) -> Fil
         except PodiumError:
             detected = "table" if plan.roles else ""
     whole = content.startswith(b"PAR1") or len(content) < WHOLE
+    unreadable = {} if content.startswith(b"PAR1") else count_unreadable(content[:WHOLE])
     head = source if whole else Source(name, source.head(), source.encoding)
     table = load_table(head, plan.delimiter, plan.header)
     if table is None:
         lines = content[:4000].decode(errors="replace").splitlines()[:ROWS]
         shown = RawTable(("line",), [[line[:200]] for line in lines], range(len(lines)))
         return FilePreview(
-            number, name, len(content), plan, detected, ((0, "line", ""),), shown.rows, False, {}
+            number, name, len(content), plan, detected, ((0, "line", ""),), shown.rows, False, {}, unreadable
         )
     fixed = ROLE_COLUMNS.get(detected) if not plan.roles else None
     roles = plan.roles or (
@@ -144,7 +157,18 @@ def _preview_file(number: int, name: str, content: bytes, plan: FilePlan) -> Fil
     )
     rows = [[cell[:80] for cell in row[:COLUMNS]] for row in table.rows[:ROWS]]
     counts = count_peculiarities(table, roles) if has_roles and whole else {}
-    return FilePreview(number, name, len(content), plan, detected, columns, rows, has_roles, counts)
+    return FilePreview(
+        number, name, len(content), plan, detected, columns, rows, has_roles, counts, unreadable
+    )
+
+
+def digest_columns(name: str, content: bytes, plan: FilePlan) -> str:
+    """What files with the same columns share; empty for files without columns."""
+    head = Source(name, content, str(plan.options.get("encoding") or "utf-8"))
+    if not content.startswith(b"PAR1"):
+        head = Source(name, head.head(), head.encoding)
+    table = load_table(head, plan.delimiter, plan.header)
+    return "" if table is None else digest_bytes("\t".join(table.names).encode())
 
 
 def count_peculiarities(table: RawTable, roles: Mapping[str, str]) -> dict[str, int]:

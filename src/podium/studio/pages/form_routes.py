@@ -92,7 +92,7 @@ async def open_form(
 def show_project(project: str, view: str, done: str = "") -> Response:
     """Redirect to a view of a project, with a message."""
     address = f"/p/{quote(project, safe='')}/{view}"
-    return RedirectResponse(address + (f"?done={done}" if done else ""), 303)
+    return RedirectResponse(address + (f"{'&' if '?' in view else '?'}done={done}" if done else ""), 303)
 
 
 def _show_opened(opened: projects.OpenedProject) -> Response:

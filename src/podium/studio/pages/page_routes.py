@@ -342,9 +342,9 @@ def respond_home(request: Request, status: int = 200, **more: Any) -> Response:
     more = {"entered": {}, "collecting": {}} | more
     settings, known = request.app.state.settings, request.app.state.store.projects()
     more |= {"roots": projects.list_roots(settings), "most": settings.limits.upload_bytes >> 20}
-    return _respond_page(
-        request, "home.html", status, title="Open data", projects=known, fields=_list_fields(), **more
-    )
+    table, links = projects.tabulate_projects(known)
+    more |= {"projects": build_table_page(table, "projects", request.query_params.multi_items(), links)}
+    return _respond_page(request, "home.html", status, title="Open data", fields=_list_fields(), **more)
 
 
 def respond_files(request: Request, root: int, at: str, status: int = 200, **more: Any) -> Response:

@@ -9,7 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from podium.core.errors import ParameterError, PodiumError
+from podium.core.tables import Grid
 from podium.formats.detection import detect_format
+from podium.reporting.blocks import ReportTable
 from podium.storage.files import Source
 from podium.studio.form_fields import parse_entered_options
 from podium.studio.import_plan import suggest_plans
@@ -24,11 +26,13 @@ from podium.studio.loading import (
     unpack_upload,
 )
 from podium.studio.pages.navigation import choose_first_view
+from podium.studio.pages.render import format_time
 from podium.studio.settings import ServerSettings
-from podium.studio.store import Store
+from podium.studio.store import Project, Store
 
 FILES = 500  # in one upload
 NAME = 200  # characters
+ORIGINS = {"demo": "built in", "upload": "upload", "files": "server"}
 SHORTEST = 4  # characters of a common beginning that names a project
 
 
@@ -153,6 +157,14 @@ def browse_folder(settings: ServerSettings, root: int, inside: str) -> dict[str,
     up = None if not here else "" if parent == "." else parent
     whole = path.is_dir()
     return {"root": root, "here": here, "title": path.name, "entries": entries, "up": up, "whole": whole}
+
+
+def tabulate_projects(known: Sequence[Project]) -> tuple[ReportTable, list[str]]:
+    """The projects with their first pages."""
+    rows = tuple((p.name, ORIGINS[p.kind], format_time(p.made)) for p in known)
+    return ReportTable(Grid(("project", "from", "opened"), rows, 3, "Projects")), [
+        f"/p/{p.id}" for p in known
+    ]
 
 
 def list_roots(settings: ServerSettings) -> list[tuple[int, str]]:

@@ -206,6 +206,15 @@ def _format_shade(rank: int | None) -> str:
     return "none" if rank is None else f"r{min(6, rank.bit_length())}"
 
 
+def format_time(seconds: float | None) -> str:
+    """A point in time as pages show it.
+
+    >>> format_time(0.0), format_time(None)
+    ('1970-01-01 00:00 UTC', '')
+    """
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
 @functools.cache
 def _load_templates() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -216,20 +225,20 @@ def _load_templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {
-        "when": lambda t: "" if t is None else datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "when": format_time,
         "shade": _format_shade,
         "short": tables.shorten_text,
         "figure": tables.format_decimal,
         "checks": lambda rows: Markup(render_checks(rows)),
     }
     environment.globals["version"] = __version__
-    environment.globals |= {"table": render_table, "name_item": name_item}
+    environment.globals["name_item"] = name_item
     return environment
 
 
 def render_table(page: TablePage) -> Markup:
     """The rows of a table with its controls."""
-    return Markup(_load_templates().get_template("table.html").render(page=page))
+    return Markup(_load_templates().get_template("table.html").module.table(page))  # type: ignore[attr-defined]
 
 
 def render_page(template: str, **values: Any) -> str:

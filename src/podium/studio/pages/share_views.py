@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from podium.core.errors import PodiumError
-from podium.reporting.blocks import Figure
+from podium.core.tables import Grid
+from podium.reporting.blocks import Figure, ReportTable
+from podium.studio.pages.data_tables import build_table_page
 from podium.studio.pages.snippets import format_snippet
 from podium.studio.pages.view_context import View, ViewContext, register_view, views
 
@@ -37,12 +40,20 @@ def build_share_view(c: ViewContext) -> View:
     ]  # fmt: skip
     document = {"links": [dict(zip(HEAD, row, strict=True)) for row in rows], "code": code}
     more = {
-        "spec": spec, "methods": c.methods(), "models": c.models(), "rankings": rankings, "figures": figures,
+        "spec": spec, "methods": c.methods(), "models": c.models(), "rankings": rankings,
+        "figures": build_table_page(tabulate_figures(figures), "figures", c.parameters, [link for _, link in figures]),
         "listed": listed, "report": f"{base}/report.html{state}", "code": code,
         "repeated": "" if named is None else named.title or repeated.capitalize(),
         "has_collection": c.work.votes.find_collection(c.project.id) is not None,
     }  # fmt: skip
     return View("Share", document, HEAD, rows, (), "share.html", more)
+
+
+def tabulate_figures(figures: Sequence[tuple[str, str]]) -> ReportTable:
+    """The figures with the formats of their files."""
+    return ReportTable(
+        Grid(("figure", "files"), tuple((caption, "PNG SVG") for caption, _ in figures), 2, "Figures")
+    )
 
 
 def _list_figures(c: ViewContext) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,10 @@ from podium.studio.collected_votes import add_collected_votes
 from podium.studio.item_texts import ItemText
 from podium.studio.limits import check_pairs
 from podium.studio.pages.comparison_views import tabulate_rows
+from podium.studio.pages.data_tables import TablePage, build_table_page
 from podium.studio.pages.view_context import View, ViewContext, id_text, register_view, resolve_id
 
+SUSPECTS = 200  # annotators to check first
 EXAMPLES = 12  # disagreements on a page
 CLEANED = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet"}
 FIGURES = {
@@ -47,14 +49,11 @@ def build_annotators_view(c: ViewContext) -> View:
         c.find_answer()
     rows_of_crowd = () if crowd is None else crowd.rows
     experts = c.data.preferences.experts
-    suspects = [
-        {"id": id_text(row.annotator, experts), "name": str(row.annotator), "verdict": row.verdict,
-         "flags": ", ".join(row.flags), "judgements": row.judgements, "checked": row.verdict in (MALICIOUS, RANDOM)}
-        for row in rows_of_crowd
-        if row.verdict in (MALICIOUS, RANDOM) or row.flags
-    ]  # fmt: skip
+    suspects = [row for row in rows_of_crowd if row.verdict in (MALICIOUS, RANDOM) or row.flags][:SUSPECTS]
     more = {
-        "suspects": suspects[:200], "excluded": [str(who) for who in excluded], "cleaned": CLEANED,
+        "suspects": tabulate_suspects(c, suspects), "checked": [id_text(r.annotator, experts) for r in suspects
+                                                                if r.verdict in (MALICIOUS, RANDOM)],
+        "excluded": [str(who) for who in excluded], "cleaned": CLEANED,
         "effect": describe_exclusion(c) if excluded else "",
     }  # fmt: skip
     head, rows = tabulate_rows(rows_of_crowd)
@@ -73,6 +72,21 @@ def build_annotators_view(c: ViewContext) -> View:
         for b in blocks
     ]
     return View("Annotators", document, head, rows, blocks, "annotators.html", more, links)
+
+
+def tabulate_suspects(c: ViewContext, suspects: Sequence[Annotator]) -> TablePage | None:
+    """The annotators to check first; the first column has the value of a box to exclude them."""
+    rows = tuple(
+        (id_text(row.annotator, c.data.preferences.experts), str(row.annotator), row.verdict,
+         ", ".join(row.flags), f"{row.judgements:,}")
+        for row in suspects
+    )  # fmt: skip
+    head, links = (
+        ("exclude", "annotator", "verdict", "why", "judgements"),
+        [_link_worker(c, row.annotator) for row in suspects],
+    )
+    table = ReportTable(Grid(head, rows, 4, "To check first"))
+    return build_table_page(table, "suspects", c.parameters, links, whole=True) if rows else None
 
 
 def _link_worker(c: ViewContext, who: Id) -> str:
