@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ENGINES_PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 .venv-engines/bin/python -m pytest
 
-.PHONY: demo test test-base test-debug test-browser test-scale test-engines test-integrations test-parity test-mcp test-notebooks invariance lint types layers check check-release docs bench wheels clean
+.PHONY: demo test test-base test-debug test-asan test-browser test-scale test-engines test-integrations test-parity test-mcp test-notebooks invariance lint types layers check check-release docs bench wheels clean
 
 demo: $(VENV)/.installed
 	$(BIN)/podium demo
@@ -16,9 +16,18 @@ test: $(VENV)/.installed-test
 test-base: .venv-base/.installed
 	.venv-base/bin/python -m pytest -n auto $(PYTEST_ARGS)
 
-# The kernels' tests with every index checked; the next ordinary import compiles the fast modules again
+# The kernels' tests with the indices of arrays checked; the next ordinary import compiles the fast modules again
 test-debug: $(VENV)/.installed-dev
 	PODIUM_CORE_DEBUG=1 $(BIN)/python -m pytest tests/kernels $(PYTEST_ARGS)
+
+# The same with AddressSanitizer and UndefinedBehaviorSanitizer (gcc), which check raw pointers too; a fault ends the
+# process with a report. Tests of the build itself are left out.
+SANITIZED := PODIUM_CORE_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
+ASAN_TESTS = $(filter-out %/test_compile_at_import.py %/test_build_support.py,$(wildcard tests/kernels/test_*.py))
+test-asan: $(VENV)/.installed-dev
+	CC=gcc PODIUM_CORE_SANITIZE=1 $(BIN)/python build_support/compile_core.py
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" CC=gcc $(SANITIZED) \
+	  $(BIN)/python -m pytest $(ASAN_TESTS) $(PYTEST_ARGS)
 
 # Other row orders, names, threads and batches must not change an answer: the checks of `make test` on many more samples
 invariance: $(VENV)/.installed-test
@@ -95,6 +104,7 @@ wheels: .venv-wheels/.installed
 clean:
 	rm -rf $(VENV) .venv-base .venv-bench .venv-browser .venv-engines .venv-mcp .venv-notebooks .venv-release .venv-scale .venv-wheels build dist .mypy_cache .ruff_cache .pytest_cache
 
+# A marker is written with `: >`, as a machine may have make without touch.
 # The environment is rebuilt when the declared dependencies or the compiled kernels change, and at no other time.
 CORE := $(wildcard src/podium/_core/*.pyx src/podium/_core/*.pxd build_support/*.py)
 
@@ -104,34 +114,34 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml $(CORE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli]'
-	@touch $@
+	@: > $@
 
 $(VENV)/.installed-test: pyproject.toml $(CORE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -e papers
-	@touch $@ $(VENV)/.installed
+	@: > $@ > $(VENV)/.installed
 
 $(VENV)/.installed-dev: pyproject.toml $(CORE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,dev]' -e papers
-	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
+	@: > $@ > $(VENV)/.installed-test > $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml $(CORE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' -e papers
-	@touch $@ $(VENV)/.installed
+	@: > $@ > $(VENV)/.installed
 
 .venv-base/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-base
 	.venv-base/bin/python -m pip install --quiet --disable-pip-version-check -e '.[base-test]'
-	@touch $@
+	@: > $@
 
 .venv-bench/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]' -e papers
-	@touch $@
+	@: > $@
 
 .venv-scale/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-scale
 	.venv-scale/bin/python -m pip install --quiet --disable-pip-version-check -e '.[ray,spark]' pytest hypothesis
-	@touch $@
+	@: > $@
 
 # A package that does not install here is named, and its tests are skipped
 INSTALL_EACH = .venv-engines/bin/python -c 'import sys, tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*[p for e in sys.argv[1:] for p in extras[e] if not p.startswith("podium-rank")], sep="\n")' $(1) \
@@ -145,36 +155,36 @@ INSTALL_EACH = .venv-engines/bin/python -c 'import sys, tomllib; extras = tomlli
 .venv-engines/.installed: pyproject.toml $(CORE) | .venv-engines/bin/python
 	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' 'cython>=3.1' pytest hypothesis
 	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli,engines]' || $(call INSTALL_EACH,engines)
-	@touch $@
+	@: > $@
 
 .venv-engines/.installed-integrations: pyproject.toml $(CORE) | .venv-engines/bin/python
 	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' 'cython>=3.1' pytest hypothesis
 	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli,integrations-test]' \
 	  || { $(call INSTALL_EACH,arrow haystack lancedb langchain llama-index mlflow pandas polars pyterrier sklearn integrations-test); }
-	@touch $@
+	@: > $@
 
 .venv-mcp/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-mcp
 	.venv-mcp/bin/python -m pip install --quiet --disable-pip-version-check -e '.[mcp,base-test]'
-	@touch $@
+	@: > $@
 
 .venv-notebooks/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-notebooks
 	.venv-notebooks/bin/python -m pip install --quiet --disable-pip-version-check -e '.[notebooks]' 'cython>=3.1'
-	@touch $@
+	@: > $@
 
 .venv-browser/.installed: pyproject.toml $(CORE)
 	$(PYTHON) -m venv .venv-browser
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check -e '.[browser]' -e papers
-	@touch $@
+	@: > $@
 
 .venv-release/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-release
 	.venv-release/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["release"], sep="\n")' \
 	  | xargs .venv-release/bin/python -m pip install --quiet --disable-pip-version-check
-	@touch $@
+	@: > $@
 
 .venv-wheels/.installed:
 	$(PYTHON) -m venv .venv-wheels
 	.venv-wheels/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.25' 'cython>=3.1' 'ziglang>=0.13' 'lief>=0.16' abi3info
-	@touch $@
+	@: > $@

@@ -1,9 +1,11 @@
-"""What the first call in a process costs: import, first call and later calls, one fresh process per method.
+"""What the first call costs: ever after an installation, and in every later process, beside later calls.
 
-python benchmarks/first_call.py [--quick] [--turns 3]
+python benchmarks/first_call.py [--quick] [--turns 3] [--also OTHER/bin/python] [--only rrf]
 
-The processes have their bytecode cached, as an installation has. Of several processes, the one that exceeds its later
-calls by the least wall time counts: others waited for the machine.
+Every turn is a process of its own. Turn 0 starts without bytecode and without a cache of compiled code, as the first
+call ever does; it is one process, so its wall time includes what the machine did besides. The later turns have both
+caches; of them, the one whose first call exceeds its later calls by the least wall time counts: others waited for the
+machine. `--also` adds an installation of another version, such as the last one that compiled when it ran.
 """
 
 from __future__ import annotations
@@ -16,11 +18,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from timing import seconds
 
+NAMES = ("import", "first", "later", "over", "over (CPU)")
 LIMIT = 0.3  # seconds by which the first call may exceed a later one
 
 
@@ -114,20 +118,33 @@ def measure_here(method: str, rows: int, repeats: int) -> dict[str, float]:
     }
 
 
-def run_once(command: list[str], cache: str) -> dict[str, float]:
-    """The times of one process, which keeps its bytecode in the folder `cache`."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPYCACHEPREFIX"] = cache
+def run_once(command: list[str], cache: str, *, own: bool) -> dict[str, float]:
+    """The times of one process, which keeps bytecode and compiled code in the folder `cache`."""
+    left = {"PYTHONDONTWRITEBYTECODE"} if own else {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
+    environment = {k: v for k, v in os.environ.items() if k not in left}
+    environment |= {"PYTHONPYCACHEPREFIX": cache, "NUMBA_CACHE_DIR": str(Path(cache) / "numba")}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
+def measure_method(python: str, method: str, options: argparse.Namespace) -> list[str]:
+    """The cells of one method with one interpreter."""
+    command = [python, __file__, "--one", method, "--repeats", str(options.repeats)]
+    command += ["--quick"] if options.quick else []
+    with tempfile.TemporaryDirectory() as cache:
+        turns = [run_once(command, cache, own=python == sys.executable) for _ in range(1 + options.turns)]
+    ever, took = turns[0], min(turns[1:], key=lambda turn: turn["over"])
+    cells = [seconds(v) for v in (ever["over"], ever["over (CPU)"], *(took[name] for name in NAMES))]
+    return [*cells, "met" if took["over"] <= LIMIT else "NOT MET"]
+
+
 def main() -> None:
     """Print the table; `--one` is how the script starts itself for one method."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--repeats", type=int, default=3, help="later calls, of which the fastest counts")
-    parser.add_argument("--turns", type=int, default=3, help="processes per method")
+    parser.add_argument("--turns", type=int, default=3, help="processes per method after the first")
+    parser.add_argument("--also", help="the interpreter of another installation")
     parser.add_argument("--only", choices=CASES, help="one method")
     parser.add_argument("--one", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -135,19 +152,16 @@ def main() -> None:
     if options.one:
         print(json.dumps(measure_here(options.one, CASES[options.one][0] // scale, options.repeats)))
         return
-    names = ("import", "first", "later", "over", "over (CPU)")
-    print(f"{'method':<15}{'rows':>12}{''.join(f'{name:>12}' for name in names)}  at most {LIMIT} s over")
+    head = ("over, ever", "(CPU)", *NAMES)
+    print(
+        f"{'method':<15}{'version':>9}{'rows':>12}{''.join(f'{name:>12}' for name in head)}  at most {LIMIT} s over"
+    )
     for method, (rows, _) in CASES.items():
-        if options.only not in (None, method):
-            continue
-        command = [sys.executable, __file__, "--one", method, "--repeats", str(options.repeats)]
-        command += ["--quick"] if options.quick else []
-        with tempfile.TemporaryDirectory() as cache:
-            turns = [run_once(command, cache) for _ in range(1 + options.turns)]
-        took = min(turns[1:], key=lambda turn: turn["over"])  # the first one compiles bytecode
-        verdict = "met" if took["over"] <= LIMIT else "NOT MET"
-        cells = "".join(f"{seconds(took[name]):>12}" for name in names)
-        print(f"{method:<15}{rows // scale:>12,}{cells}  {verdict}")
+        for version, python in (("this", sys.executable), ("other", options.also)):
+            if python and options.only in (None, method):
+                *cells, verdict = measure_method(python, method, options)
+                columns = "".join(f"{cell:>12}" for cell in cells)
+                print(f"{method:<15}{version:>9}{rows // scale:>12,}{columns}  {verdict}", flush=True)
 
 
 if __name__ == "__main__":

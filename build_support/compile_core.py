@@ -1,7 +1,8 @@
 """Compile the Cython modules of `podium._core`, with any C compiler or, where there is none, with ziglang.
 
-    python build_support/compile_core.py          modules beside their sources, those that changed
-    PODIUM_CORE_DEBUG=1 python build_support/...  the same with every index checked and without optimization
+    python build_support/compile_core.py             modules beside their sources, those that changed
+    PODIUM_CORE_DEBUG=1 python build_support/...     the same with the indices of arrays checked, and unoptimized
+    PODIUM_CORE_SANITIZE=1 python build_support/...  with AddressSanitizer, which checks raw pointers too (gcc)
 
 Needs Cython. A module is compiled again when its source, a shared declaration (.pxd), the flags or the version
 of Cython change; `compiled.json` beside the modules records what they were compiled from.
@@ -55,6 +56,8 @@ OPTIMIZED = ["-O3", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fno-tra
 # A function that the stable interface lacks would be called undeclared, and its pointers cut to 32 bits.
 UNDECLARED = "-Werror=implicit-function-declaration"
 DEBUG = ["-O1", "-g", "-ffp-contract=off", "-fwrapv"]
+SANITIZED = [*DEBUG, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+KINDS = {"optimized": OPTIMIZED, "debug": DEBUG, "sanitized": SANITIZED}
 DIRECTIVES = {
     "language_level": "3",
     "cdivision": "True",
@@ -80,9 +83,12 @@ class Target(NamedTuple):
 HOST = Target(sys.platform, platform.machine().lower())
 
 
-def is_debug() -> bool:
-    """Whether the environment asks for a build that checks every index."""
-    return os.environ.get("PODIUM_CORE_DEBUG", "") not in ("", "0")
+def find_kind() -> str:
+    """Which of the KINDS of builds the environment asks for."""
+    asked = {"PODIUM_CORE_SANITIZE": "sanitized", "PODIUM_CORE_DEBUG": "debug"}
+    return next(
+        (kind for name, kind in asked.items() if os.environ.get(name, "") not in ("", "0")), "optimized"
+    )
 
 
 def find_compiler(target: Target = HOST) -> list[str] | None:
@@ -111,7 +117,7 @@ def find_fault(compiler: list[str]) -> str | None:
     with tempfile.TemporaryDirectory() as room:
         probe = Path(room) / "probe.c"
         probe.write_text("#include <Python.h>\nint main(void) { return 0; }\n")
-        flags = find_flags(compiler, is_debug())
+        flags = find_flags(compiler, find_kind())
         command = [*compiler, str(probe), *flags, "-o", str(probe.with_suffix(".so"))]
         try:
             done = subprocess.run(
@@ -140,18 +146,12 @@ def find_headers() -> Path:
     return include
 
 
-def find_flags(compiler: list[str], debug: bool, target: Target = HOST, *, wide: bool = False) -> list[str]:
+def find_flags(compiler: list[str], kind: str, target: Target = HOST, *, wide: bool = False) -> list[str]:
     """Flags of the compiler and the linker; `wide` for processors with AVX2."""
-    flags = [
-        *(DEBUG if debug else OPTIMIZED),
-        UNDECLARED,
-        "-shared",
-        "-fvisibility=hidden",
-        f"-I{find_headers()}",
-    ]
+    flags = [*KINDS[kind], UNDECLARED, "-shared", "-fvisibility=hidden", f"-I{find_headers()}"]
     if target.system != "win32":
         flags.append("-fPIC")
-    if not debug and (target.triple or target.system != "darwin"):  # Apple's linker does not strip
+    if kind == "optimized" and (target.triple or target.system != "darwin"):  # Apple's linker does not strip
         flags.append("-s")
     if is_x86(target):
         level = "x86-64-v3" if wide else "x86-64-v2"
@@ -177,11 +177,11 @@ def is_x86(target: Target) -> bool:
     return target.machine in ("x86_64", "amd64")
 
 
-def find_modules(target: Target = HOST, *, debug: bool = False) -> list[str]:
+def find_modules(target: Target = HOST, *, kind: str = "optimized") -> list[str]:
     """The names of all modules, the shared one first, which takes longest; wide ones with their folder."""
     names = sorted(path.stem for path in SOURCES.glob("*.pyx"))
     wide = [f"{WIDE}/{name}" for name in names if name in WIDE_MODULES]
-    return [SHARED, *names, *(wide if is_x86(target) and not debug else [])]
+    return [SHARED, *names, *(wide if is_x86(target) and kind == "optimized" else [])]
 
 
 def find_name(module: str) -> str:
@@ -196,42 +196,42 @@ def _run(command: list[str], module: str) -> None:
         raise CompileError(f"{module} does not compile:\n{output}\nThe command was: {shlex.join(command)}")
 
 
-def _translate(module: str, c_file: Path, debug: bool) -> None:
+def _translate(module: str, c_file: Path, kind: str) -> None:
     """Cython to C."""
     cython = [sys.executable, "-m", "cython"]
     if module == SHARED:
         _run([*cython, "--generate-shared", str(c_file)], module)
         return
-    directives = DIRECTIVES | {"boundscheck": str(debug), "initializedcheck": str(debug)}
+    directives = DIRECTIVES | dict.fromkeys(("boundscheck", "initializedcheck"), str(kind == "debug"))
     options = [part for pair in directives.items() for part in ("-X", "=".join(pair))]
     names = ["--module-name", f"{PACKAGE}.{module}", "--shared", f"{PACKAGE}.{SHARED}"]
     _run([*cython, *options, *names, str(SOURCES / f"{module}.pyx"), "-o", str(c_file)], module)
 
 
-def _compile(module: str, folder: Path, compiler: list[str], debug: bool, target: Target) -> None:
+def _compile(module: str, folder: Path, compiler: list[str], kind: str, target: Target) -> None:
     """One module, which appears in `folder` when it is complete."""
     name = find_name(module)
-    flags = find_flags(compiler, debug, target, wide=name != module)
+    flags = find_flags(compiler, kind, target, wide=name != module)
     with tempfile.TemporaryDirectory(prefix=".compile-", dir=folder) as room:
         # the name must be that of the module: it is the name of its initialization function
         c_file, binary = Path(room) / f"{name}.c", Path(room) / f"{name}{find_suffix(target)}"
-        _translate(name, c_file, debug)
+        _translate(name, c_file, kind)
         _run([*compiler, str(c_file), *flags, "-o", str(binary)], module)
         finished = folder / f"{module}{find_suffix(target)}"
         finished.parent.mkdir(exist_ok=True)
         binary.replace(finished)
 
 
-def compute_digests(compiler: list[str], debug: bool, target: Target = HOST) -> dict[str, str]:
+def compute_digests(compiler: list[str], kind: str, target: Target = HOST) -> dict[str, str]:
     """For every module, what its binary depends on."""
     from Cython import __version__ as cython
 
     digests = {}
-    for module in find_modules(target, debug=debug):
+    for module in find_modules(target, kind=kind):
         name = find_name(module)
-        flags = find_flags(compiler, debug, target, wide=name != module)
+        flags = find_flags(compiler, kind, target, wide=name != module)
         text = "" if module == SHARED else _read_with_declarations(name)
-        parts = [cython, repr(compiler), repr(flags), repr(DIRECTIVES), repr(debug)]
+        parts = [cython, repr(compiler), repr(flags), repr(DIRECTIVES), repr(kind == "debug")]
         digests[module] = hashlib.sha256(("\0".join(parts) + text).encode()).hexdigest()
     return digests
 
@@ -276,13 +276,13 @@ def list_sources() -> dict[str, list[int]]:
 
 
 def _compile_all(
-    modules: list[str], folder: Path, compiler: list[str], debug: bool, target: Target
+    modules: list[str], folder: Path, compiler: list[str], kind: str, target: Target
 ) -> dict[str, str]:
     """Compile modules, several at a time; returns the messages of those that do not compile."""
 
     def find_error(module: str) -> str | None:
         try:
-            _compile(module, folder, compiler, debug, target)
+            _compile(module, folder, compiler, kind, target)
         except CompileError as error:
             return str(error)
         return None
@@ -296,7 +296,7 @@ def compile_core(folder: Path = SOURCES, *, verbose: bool = False, target: Targe
     """Compile the modules that are missing or out of date in `folder`; returns the files of all modules."""
     if importlib.util.find_spec("Cython") is None:
         raise CompileError("Cython is missing: pip install 'cython>=3.1'")
-    compiler, debug = find_compiler(target), is_debug()
+    compiler, kind = find_compiler(target), find_kind()
     if compiler is None:
         other = "" if target.triple else "install gcc or clang, or "
         faults = (
@@ -312,15 +312,15 @@ def compile_core(folder: Path = SOURCES, *, verbose: bool = False, target: Targe
     with _lock(folder):
         # listed before they are read: what is edited during the build is compiled again at the next import
         sources = list_sources()
-        digests = compute_digests(compiler, debug, target)
+        digests = compute_digests(compiler, kind, target)
         known = read_record(folder).get("digests")
         known = known if isinstance(known, dict) else {}
         files = {name: folder / f"{name}{find_suffix(target)}" for name in digests}
         stale = [name for name in files if known.get(name) != digests[name] or not files[name].exists()]
-        errors = _compile_all(stale, folder, compiler, debug, target)
+        errors = _compile_all(stale, folder, compiler, kind, target)
         built = {n: known.get(n, "") if n in errors else digests[n] for n in files}
         names = [path.relative_to(folder).as_posix() for path in files.values()]
-        record = {"digests": built, "sources": {} if errors else sources, "files": names, "debug": debug}
+        record = {"digests": built, "sources": {} if errors else sources, "files": names, "kind": kind}
         (folder / RECORD).write_text(json.dumps(record, indent=1))
     if errors:
         raise CompileError(next(iter(errors.values())))

@@ -96,20 +96,20 @@ def test_missing_headers_are_reported_before_ziglang_is_asked_for(builder, progr
 
 
 def test_flags_keep_the_bits_of_sums(builder):
-    flags = builder.find_flags(["cc"], False)
+    flags = builder.find_flags(["cc"], "optimized")
     assert "-ffp-contract=off" in flags
     assert not any("fast-math" in flag or "associative" in flag for flag in flags)
 
 
 def test_a_change_concerns_the_modules_that_read_it(builder, tmp_path):
     pytest.importorskip("Cython")
-    before = builder.compute_digests(["cc"], False)
+    before = builder.compute_digests(["cc"], "optimized")
     (tmp_path / "sorting.pxd").write_text("# changed")
-    after = builder.compute_digests(["cc"], False)
+    after = builder.compute_digests(["cc"], "optimized")
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"grouping"}
-    assert builder.compute_digests(["other"], False) != after
-    assert builder.compute_digests(["cc"], True) != after
+    assert builder.compute_digests(["other"], "optimized") != after
+    assert builder.compute_digests(["cc"], "debug") != after
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -132,10 +132,15 @@ def test_import_sees_a_changed_source(tmp_path, monkeypatch):
 
     shutil.copy(os.path.join(core.__path__[-1], "segments.pyx"), tmp_path)
     stat = (tmp_path / "segments.pyx").stat()
-    record = {"sources": {"segments.pyx": [stat.st_size, stat.st_mtime_ns]}, "files": [], "debug": False}
+    record = {"sources": {"segments.pyx": [stat.st_size, stat.st_mtime_ns]}, "files": [], "kind": "optimized"}
     (tmp_path / "compiled.json").write_text(json.dumps(record))
     monkeypatch.setattr(core, "_HERE", str(tmp_path))
-    monkeypatch.delenv("PODIUM_CORE_DEBUG", raising=False)
+    for name in ("PODIUM_CORE_DEBUG", "PODIUM_CORE_SANITIZE"):
+        monkeypatch.delenv(name, raising=False)
+    assert core._is_current()
+    monkeypatch.setenv("PODIUM_CORE_SANITIZE", "1")
+    assert not core._is_current()
+    monkeypatch.setenv("PODIUM_CORE_SANITIZE", "0")
     assert core._is_current()
     os.utime(tmp_path / "segments.pyx", ns=(0, 0))
     assert not core._is_current()

@@ -21,6 +21,10 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _BUILDER = os.path.join(_HERE, os.pardir, os.pardir, os.pardir, "build_support", "compile_core.py")
 
 
+def _is_set(name: str) -> bool:
+    return os.environ.get(name, "") not in ("", "0")
+
+
 def _is_current() -> bool:
     """Whether size and time of change of every source are those that the last build recorded."""
     import json
@@ -33,8 +37,9 @@ def _is_current() -> bool:
     with os.scandir(_HERE) as entries:
         stats = {e.name: e.stat() for e in entries}
     sources = {n: [s.st_size, s.st_mtime_ns] for n, s in stats.items() if n.endswith((".pyx", ".pxd"))}
-    debug = os.environ.get("PODIUM_CORE_DEBUG", "") not in ("", "0")
-    return (record["sources"], record["debug"]) == (sources, debug) and all(
+    asked = {"PODIUM_CORE_SANITIZE": "sanitized", "PODIUM_CORE_DEBUG": "debug"}
+    kind = next((kind for name, kind in asked.items() if _is_set(name)), "optimized")
+    return (record["sources"], record.get("kind")) == (sources, kind) and all(
         os.path.exists(os.path.join(_HERE, file)) for file in record["files"]
     )
 
@@ -59,8 +64,8 @@ def _compile_changed_sources() -> None:
 def _put_wide_modules_first() -> None:
     """Import modules for this processor, where there are such, instead of those beside this file."""
     wide = os.path.join(_HERE, "x86_64_v3")
-    switches = ("PODIUM_CORE_PORTABLE", "PODIUM_CORE_DEBUG")
-    if any(os.environ.get(name, "") not in ("", "0") for name in switches) or not os.path.isdir(wide):
+    switches = ("PODIUM_CORE_PORTABLE", "PODIUM_CORE_DEBUG", "PODIUM_CORE_SANITIZE")
+    if any(map(_is_set, switches)) or not os.path.isdir(wide):
         return
     from podium._core import instruction_sets
 
