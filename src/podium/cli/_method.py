@@ -153,9 +153,10 @@ def with_method(method: str | None = None, weights: str | None = None, **changes
     return decorate
 
 
-def make_method(spec: str) -> Aggregator:
-    """Make a method from its specification, or load a model file."""
-    return MethodChoice(spec).make()
+def make_method(spec: str, source: Input | None = None) -> Aggregator:
+    """Make a method from its specification, or load a model file; with `source`, `auto` chooses by its form."""
+    choice = MethodChoice(spec)
+    return choice.make() if source is None or spec != AUTO else choice.make_for(source)
 
 
 def match_weights(method: Aggregator, preferences: Preferences) -> Aggregator:

@@ -24,7 +24,7 @@ from podium.cli._options import add_option, add_options
 from podium.cli._progress import progress_bar, show_status
 from podium.cli._shards import TRAINING, ShardOptions, refuse_options, with_shards
 from podium.cli.input import FILES, Input, with_input
-from podium.cli.output import Output, format_number, print_json, print_table, with_output
+from podium.cli.output import Output, echo_note, format_number, print_json, print_table, with_output
 from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ METRIC = "ndcg@10"
 @click.command(name="fit")
 @add_options(Input, "qrels")
 @with_method(
-    "A method, such as svd or 'rrf(k=20)', or auto: chosen by the judgements.",
+    "A method, such as svd or 'rrf(k=20)', or auto: chosen by the judgements, or without any by the form of the input.",
     "Expert weights, for a method that supports them.",
     required=True,
 )
@@ -110,14 +110,9 @@ def verb(
     elif choice.spec == AUTO:
         if validation or validation_share is not None:
             raise click.UsageError("auto cross-validates; leave --validation and --validation-share out")
-        answer = choice.find_answer(source, budget)
-        model, learned = answer.method, answer.method.tags.supervised
-        _refuse_worse(answer.gain_check, repr(model), save_anyway)
-        facts |= {
-            "method": repr(model),
-            "answer": answer.to_dict(),
-            "passes": getattr(model, "passes_", None),
-        }
+        facts |= _choose_model(choice, source, budget, save_anyway)
+        model = facts.pop("chosen")
+        learned = model.tags.supervised
     else:
         model = _make_model(choice, source)
         learned = model.tags.supervised
@@ -140,6 +135,26 @@ def verb(
         print_table(["fact", "value"], [("method", facts["method"]), ("saved as", facts["model"])], left=2)
     else:
         _print_summary(facts, learned)
+
+
+def _choose_model(
+    choice: MethodChoice, source: Input, budget: float | None, save_anyway: bool
+) -> dict[str, Any]:
+    """What `auto` chooses by the judgements, or by the form of the input where there are none."""
+    if source.optional_labels is None:
+        from podium.methods.automatic_choice import fix_weights
+
+        refuse_budget(budget)
+        chosen = choice.make_for(source)
+        model = fix_weights(chosen, source.preferences)
+        saved = "" if model is chosen else f" Saved is {model.name} with the weights of these lists."
+        echo_note(f"Without judgements nobody can say how good it is.{saved}")
+        return {"chosen": model, "method": repr(model)}
+    answer = choice.find_answer(source, budget)
+    model = answer.method
+    _refuse_worse(answer.gain_check, repr(model), save_anyway)
+    passes = getattr(model, "passes_", None)
+    return {"chosen": model, "method": repr(model), "answer": answer.to_dict(), "passes": passes}
 
 
 def _make_model(choice: MethodChoice, source: Input) -> Any:

@@ -11,8 +11,9 @@ from podium.core.text import format_count
 from podium.data.preferences import Form, Preferences
 from podium.data.rating_scale import count_rating_levels
 from podium.methods.base import Aggregator, make
+from podium.methods.quality_fusion import QualityWeightedFusion
 
-__all__ = ["MethodRecommendation", "choose_method"]
+__all__ = ["MethodRecommendation", "choose_method", "fix_weights"]
 
 MOST_LEVELS = 11  # up to which an annotator's errors can be estimated level by level
 GUESSING, CONTRARY = (
@@ -75,6 +76,11 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
         return MethodRecommendation(make("rrf", **parameters))
     reason = f"ranked lists of {counted}, each weighted by its agreement with the others"
     return MethodRecommendation(make("quality_weighted", **parameters), reason, UNMEASURED)
+
+
+def fix_weights(method: Aggregator, preferences: Preferences) -> Aggregator:
+    """The method to save or deploy for other queries: `quality_weighted` as a rule with the weights of these lists."""
+    return method.choose_rule(preferences) if isinstance(method, QualityWeightedFusion) else method
 
 
 def _recommend_for_crowd(preferences: Preferences, method: Aggregator, reason: str) -> MethodRecommendation:
