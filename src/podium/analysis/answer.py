@@ -267,18 +267,27 @@ def _explain_certainty(
 def suggest_improvements(preferences: Preferences, judged: int = 0) -> tuple[str, ...]:
     """What would make the answer better, most useful first; `judged` queries have labels.
 
-    >>> lists = {"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}}
-    >>> for advice in suggest_improvements(Preferences.from_lists(lists)):
+    >>> lists = {"bm25": ["a", "b"], "dense": ["b", "a"]}
+    >>> for advice in suggest_improvements(Preferences.from_lists(dict.fromkeys(range(50), lists))):
     ...     print(advice)
     labels for 20 queries: then the choice of the method is measured, not assumed
     scores besides ranks: they say how far apart the items of a list are
     a third expert: with two, nobody can say which of them is right
     """
     advice = []
-    if judged < LABELED:
-        advice.append(f"labels for {LABELED} queries: then the choice of the method is measured, not assumed")
-    elif judged < ENOUGH:
-        advice.append(f"labels for {ENOUGH} queries: then smaller differences between methods show")
+    board = Form.COMPARISON in preferences.forms and len(preferences) == 1  # other queries may never exist
+    if judged < ENOUGH and not board:
+        wanted = LABELED if judged < LABELED else ENOUGH
+        labels = f"labels for {wanted} queries"
+        if len(preferences) < wanted:
+            there = "here is one" if len(preferences) == 1 else f"here are {len(preferences)}"
+            labels = f"more queries, and {labels} ({there})"
+        gain = (
+            "the choice of the method is measured, not assumed"
+            if wanted == LABELED
+            else "smaller differences between methods show"
+        )
+        advice.append(f"{labels}: then {gain}")
     experts = int(preferences.active_experts.sum())
     if Form.COMPARISON in preferences.forms:
         if experts == 1:
