@@ -23,10 +23,10 @@ from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
-from podium.evaluate.gain_check import GainCheck
+from podium.evaluate.gain_check import GainCheck, check_tuning
 from podium.evaluate.splits import find_labeled_queries
 from podium.evaluate.tuning.labeled_choice import BUDGET, LabeledChoice, choose_by_labels
-from podium.evaluate.tuning.nested_estimate import TuningRow
+from podium.evaluate.tuning.nested_estimate import BEST_EXPERT, TuningRow
 from podium.kernels.distributions import student_quantile
 from podium.methods.automatic_choice import choose_method
 from podium.methods.base import Aggregator
@@ -35,7 +35,6 @@ from podium.metrics.base import MetricSpec
 __all__ = ["Answer", "AnswerCertainty", "find_answer", "suggest_improvements"]
 
 AnswerCertainty = Literal["high", "moderate", "low", "unknown"]
-EXPERT = "best expert in training"  # a row of tuning
 SURE, LIKELY = 0.01, 0.05  # p-values below which the gain is certain, and likely
 LABELED, ENOUGH = 20, 100  # judged queries that make a choice, and from which more of them change little
 CORRECTION = (
@@ -202,7 +201,7 @@ def _answer_without_labels(preferences: Preferences, labels: Labels | None) -> A
 def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answer:
     t = choice.tuning
     # the expert that is best on the training queries of each fold: the choice of an expert is held out too
-    expert = [dataclasses.replace(r, name="the best expert") for r in t.rows if r.name == EXPERT]
+    expert = [dataclasses.replace(r, name="the best expert") for r in t.rows if r.name == BEST_EXPERT]
     rows = (*expert, t.rows[0])
     values = t.values["tuned"]
     low = high = None
@@ -235,12 +234,7 @@ def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answ
         left_out=t.left_out,
         notes=t.notes,
         improvements=suggest_improvements(preferences, len(values)),
-        gain_check=GainCheck.from_values(
-            t.metric,
-            values,
-            {r.name: t.values[EXPERT if r in expert else r.name] for r in rows},
-            "cross-validation",
-        ),
+        gain_check=check_tuning(t),
     )
 
 

@@ -21,6 +21,7 @@ from podium.core.params import Flags, parse_spec, suggest_names
 if TYPE_CHECKING:
     from podium.analysis.answer import Answer
     from podium.data.preferences import Preferences
+    from podium.evaluate.gain_check import GainCheck
     from podium.methods.base import Aggregator
 
 
@@ -140,6 +141,27 @@ def refuse_budget(budget: float | None) -> None:
     """Refuse `--budget` where no judgements choose the method."""
     if budget is not None:
         raise ParameterError("--budget limits the choice that auto makes by judgements; leave it out")
+
+
+def describe_failed_check(check: GainCheck | None, name: str) -> str:
+    """Why a model is not saved: it is worse than rrf or the best expert, or cannot be compared; empty if it may be."""
+    if check is None:
+        problem = (
+            f"{name} cannot be compared with rrf and the best expert: too few judged queries are held out"
+        )
+        return f"not saved: {problem}; label more queries, or give --save-anyway"
+    problem = check.describe_failure(name)
+    advice = "use that instead, label more queries, let podium fit -m auto choose, or give --save-anyway"
+    return f"not saved: {problem}; {advice}" if problem else ""
+
+
+def with_save_anyway(command: F) -> F:
+    """Add `--save-anyway`."""
+    return click.option(
+        "--save-anyway",
+        is_flag=True,
+        help="Save the model even if it is worse than rrf or the best expert on held-out queries.",
+    )(command)
 
 
 def with_method(method: str | None = None, weights: str | None = None, **changes: Any) -> Callable[[F], F]:

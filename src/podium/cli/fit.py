@@ -14,11 +14,13 @@ import click
 from podium.cli._method import (
     AUTO,
     MethodChoice,
+    describe_failed_check,
     find_learner,
     match_weights,
     refuse_budget,
     with_budget,
     with_method,
+    with_save_anyway,
 )
 from podium.cli._options import add_option, add_options
 from podium.cli._progress import progress_bar, show_status
@@ -59,11 +61,7 @@ METRIC = "ndcg@10"
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the validation split."
 )
 @with_budget
-@click.option(
-    "--save-anyway",
-    is_flag=True,
-    help="Save the model even if it is worse than rrf or the best expert on held-out queries.",
-)
+@with_save_anyway
 @add_option(Output, "path", "The model file to write, such as m.podium.", type=click.Path(), required=True)
 @add_options(Output, "overwrite")
 @with_shards(*TRAINING)
@@ -185,14 +183,8 @@ def _check_gain(
 
 
 def _refuse_worse(check: GainCheck | None, name: str, save_anyway: bool) -> None:
-    if save_anyway:
-        return
-    if check is None:
-        problem = f"{name} cannot be compared with rrf and the best expert: too few judged queries"
-        raise ParameterError(f"not saved: {problem}; label more queries, or give --save-anyway")
-    if problem := check.describe_failure(name):
-        advice = "use that instead, label more queries, let -m auto choose, or give --save-anyway"
-        raise ParameterError(f"not saved: {problem}; {advice}")
+    if not save_anyway and (problem := describe_failed_check(check, name)):
+        raise ParameterError(problem)
 
 
 def _fit_shards(model: Any, source: Input, validation: Sequence[str], how: ShardOptions) -> dict[str, Any]:
