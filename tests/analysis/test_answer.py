@@ -130,8 +130,18 @@ def test_votes_with_labels_are_compared_with_copeland() -> None:
 
 @pytest.mark.parametrize(("judged", "word"), [(0, "labels for 20"), (50, "labels for 100"), (200, "scores")])
 def test_advice_depends_on_what_is_there(judged: int, word: str) -> None:
-    lists = Preferences.from_lists({"q": {"a": ["x", "y"], "b": ["y", "x"], "c": ["x", "y"]}})
+    one = {"a": ["x", "y"], "b": ["y", "x"], "c": ["x", "y"]}
+    lists = Preferences.from_lists(dict.fromkeys(range(200), one))
     assert suggest_improvements(lists, judged)[0].startswith(word)
+
+
+def test_advice_does_not_ask_for_labels_of_queries_that_do_not_exist() -> None:
+    one = {"a": ["x", "y"], "b": ["y", "x"], "c": ["x", "y"]}
+    for queries, there in ((1, "here is one"), (5, "here are 5")):
+        advice = suggest_improvements(Preferences.from_lists(dict.fromkeys(range(queries), one)))[0]
+        assert advice.startswith(f"more queries, and labels for 20 queries ({there})")
+    board = Preferences.from_comparisons(["q"] * 2, ["x", "y"], ["a", "b"], ["b", "c"])
+    assert suggest_improvements(board) == ()
 
 
 def test_levels_have_words() -> None:

@@ -169,7 +169,7 @@ def test_doctor_ends_with_what_auto_would_do(files, tmp_path):
     assert said[0].startswith("quality_weighted: ranked lists of 2 experts")
     advice = [f["detail"] for f in lists if f["what"] == "a better answer"]
     assert lists[-1]["detail"] == advice[-1]
-    assert advice[0].startswith("labels for 20 queries")
+    assert advice[0].startswith("more queries, and labels for 20 queries (here ")
     (tmp_path / "votes.csv").write_text("query,winner,loser\n" + "q,a,b\nq,b,c\n")
     votes = run("doctor", tmp_path / "votes.csv").stdout
     assert "bradley_terry: all votes come from one judge" in votes

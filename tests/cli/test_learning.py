@@ -123,7 +123,7 @@ def test_fit_says_that_a_model_is_worse_than_rrf(tmp_path):
     last = refused.stderr.splitlines()[-1]
     assert last.startswith("podium: not saved: on 10 queries of validation weighted_borda has ndcg@10:exp 0.")
     assert "which is below rrf (0." in last
-    assert last.endswith("let -m auto choose, or give --save-anyway")
+    assert last.endswith("let podium fit -m auto choose, or give --save-anyway")
     assert not (tmp_path / "m.podium").exists()
     words = (*words, "--save-anyway")
     done = run(*words, "-o", tmp_path / "m.podium")

@@ -115,9 +115,15 @@ def test_all_methods_end_with_the_command_that_applies_the_result(files):
     assert done.stdout.splitlines()[-1].startswith("apply it with: podium apply ")
 
 
-def test_no_difference_is_said_and_the_model_is_written_all_the_same(files):
+def test_no_difference_is_said_and_a_model_below_its_rivals_is_saved_on_request_only(files):
     bad = [p for p in runs_of(files) if p.name.startswith("bad")]
-    done = run("tune", *bad, "-q", files / "qrels.txt", "-m", "rrf", "--trials", 20, "-o", files / "b.podium")
+    words = ("tune", *bad, "-q", files / "qrels.txt", "-m", "rrf", "--trials", 20, "-o", files / "b.podium")
+    refused = run(*words)
+    assert refused.exit_code == 2
+    assert "not saved: on 20 queries of nested cross-validation rrf" in refused.stderr
+    assert refused.stdout.startswith("Statistically tied with rrf on held-out queries")
+    assert not (files / "b.podium").exists()
+    done = run(*words, "--save-anyway")
     assert done.exit_code == 0
     assert done.stdout.startswith("Statistically tied with rrf on held-out queries")
     assert "Use rrf unless you have other evidence." in done.stdout
@@ -173,7 +179,9 @@ def test_ids_that_a_run_cannot_hold_are_written_as_a_table(tmp_path, monkeypatch
     (tmp_path / "lists.csv").write_text("\n".join(["query,expert,item,score", *rows]) + "\n")
     grades = [f"query {q},doc {i},{int(i > 4)}" for q in range(6) for i in range(7)]
     (tmp_path / "grades.csv").write_text("\n".join(["query,item,grade", *grades]) + "\n")
-    done = run("tune", "lists.csv", "-q", "grades.csv", "-m", "rrf", "--trials", 3, "-o", "b.podium")
+    done = run(
+        "tune", "lists.csv", "-q", "grades.csv", "-m", "rrf", "--trials", 3, "-o", "b.podium", "--save-anyway"
+    )
     words = shlex.split(done.stdout.splitlines()[-1].removeprefix("apply it with: "))
     assert words[-1] == "fused.csv"
     assert run(*words[1:]).exit_code == 0

@@ -50,6 +50,20 @@ def test_the_form_decides(preferences, name):
     assert bool(recommendation.reason) == (name != "rrf")
 
 
+def test_reason_is_true_for_two_experts_equal_weights_and_one_query():
+    two = Preferences.from_lists({q: {"x": ["a", "b", "c"], "y": ["b", "a", "c"]} for q in range(9)})
+    recommendation = choose_method(two)
+    weights = recommendation.method.aggregate(two).expert_weights
+    assert weights[0] == weights[1]
+    assert "2 experts, equally weighted" in recommendation.reason
+    three = Preferences.from_lists({0: LISTS[0]})
+    consensus = choose_method(three).method.aggregate(three)
+    assert np.ptp(consensus.expert_weights) == 0
+    assert "equal weights: these lists do not tell the experts apart" in consensus.diagnostics.notes
+    assert "these data have one" in choose_method(three).describe()
+    assert "judgements for 20 queries" in choose_method(two).describe()
+
+
 def test_weights_go_to_the_method():
     method = choose_method(Preferences.from_lists(LISTS), weights={"x": 1, "y": 1, "z": 0}).method
     assert method.weights == {"x": 1, "y": 1, "z": 0}

@@ -23,10 +23,10 @@ from podium.data.dataset import Dataset
 from podium.data.features import Features
 from podium.data.labels import Labels
 from podium.data.preferences import Form, Preferences
-from podium.evaluate.gain_check import GainCheck
+from podium.evaluate.gain_check import GainCheck, check_tuning
 from podium.evaluate.splits import find_labeled_queries
 from podium.evaluate.tuning.labeled_choice import BUDGET, LabeledChoice, choose_by_labels
-from podium.evaluate.tuning.nested_estimate import TuningRow
+from podium.evaluate.tuning.nested_estimate import BEST_EXPERT, TuningRow
 from podium.kernels.distributions import student_quantile
 from podium.methods.automatic_choice import choose_method
 from podium.methods.base import Aggregator
@@ -35,7 +35,6 @@ from podium.metrics.base import MetricSpec
 __all__ = ["Answer", "AnswerCertainty", "find_answer", "suggest_improvements"]
 
 AnswerCertainty = Literal["high", "moderate", "low", "unknown"]
-EXPERT = "best expert in training"  # a row of tuning
 SURE, LIKELY = 0.01, 0.05  # p-values below which the gain is certain, and likely
 LABELED, ENOUGH = 20, 100  # judged queries that make a choice, and from which more of them change little
 CORRECTION = (
@@ -202,7 +201,7 @@ def _answer_without_labels(preferences: Preferences, labels: Labels | None) -> A
 def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answer:
     t = choice.tuning
     # the expert that is best on the training queries of each fold: the choice of an expert is held out too
-    expert = [dataclasses.replace(r, name="the best expert") for r in t.rows if r.name == EXPERT]
+    expert = [dataclasses.replace(r, name="the best expert") for r in t.rows if r.name == BEST_EXPERT]
     rows = (*expert, t.rows[0])
     values = t.values["tuned"]
     low = high = None
@@ -235,12 +234,7 @@ def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answ
         left_out=t.left_out,
         notes=t.notes,
         improvements=suggest_improvements(preferences, len(values)),
-        gain_check=GainCheck.from_values(
-            t.metric,
-            values,
-            {r.name: t.values[EXPERT if r in expert else r.name] for r in rows},
-            "cross-validation",
-        ),
+        gain_check=check_tuning(t),
     )
 
 
@@ -267,18 +261,27 @@ def _explain_certainty(
 def suggest_improvements(preferences: Preferences, judged: int = 0) -> tuple[str, ...]:
     """What would make the answer better, most useful first; `judged` queries have labels.
 
-    >>> lists = {"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}}
-    >>> for advice in suggest_improvements(Preferences.from_lists(lists)):
+    >>> lists = {"bm25": ["a", "b"], "dense": ["b", "a"]}
+    >>> for advice in suggest_improvements(Preferences.from_lists(dict.fromkeys(range(50), lists))):
     ...     print(advice)
     labels for 20 queries: then the choice of the method is measured, not assumed
     scores besides ranks: they say how far apart the items of a list are
     a third expert: with two, nobody can say which of them is right
     """
     advice = []
-    if judged < LABELED:
-        advice.append(f"labels for {LABELED} queries: then the choice of the method is measured, not assumed")
-    elif judged < ENOUGH:
-        advice.append(f"labels for {ENOUGH} queries: then smaller differences between methods show")
+    board = Form.COMPARISON in preferences.forms and len(preferences) == 1  # other queries may never exist
+    if judged < ENOUGH and not board:
+        wanted = LABELED if judged < LABELED else ENOUGH
+        labels = f"labels for {wanted} queries"
+        if len(preferences) < wanted:
+            there = "here is one" if len(preferences) == 1 else f"here are {len(preferences)}"
+            labels = f"more queries, and {labels} ({there})"
+        gain = (
+            "the choice of the method is measured, not assumed"
+            if wanted == LABELED
+            else "smaller differences between methods show"
+        )
+        advice.append(f"{labels}: then {gain}")
     experts = int(preferences.active_experts.sum())
     if Form.COMPARISON in preferences.forms:
         if experts == 1:

@@ -21,6 +21,7 @@ from podium.core.params import Flags, parse_spec, suggest_names
 if TYPE_CHECKING:
     from podium.analysis.answer import Answer
     from podium.data.preferences import Preferences
+    from podium.evaluate.gain_check import GainCheck
     from podium.methods.base import Aggregator
 
 
@@ -142,6 +143,27 @@ def refuse_budget(budget: float | None) -> None:
         raise ParameterError("--budget limits the choice that auto makes by judgements; leave it out")
 
 
+def describe_failed_check(check: GainCheck | None, name: str) -> str:
+    """Why a model is not saved: it is worse than rrf or the best expert, or cannot be compared; empty if it may be."""
+    if check is None:
+        problem = (
+            f"{name} cannot be compared with rrf and the best expert: too few judged queries are held out"
+        )
+        return f"not saved: {problem}; label more queries, or give --save-anyway"
+    problem = check.describe_failure(name)
+    advice = "use that instead, label more queries, let podium fit -m auto choose, or give --save-anyway"
+    return f"not saved: {problem}; {advice}" if problem else ""
+
+
+def with_save_anyway(command: F) -> F:
+    """Add `--save-anyway`."""
+    return click.option(
+        "--save-anyway",
+        is_flag=True,
+        help="Save the model even if it is worse than rrf or the best expert on held-out queries.",
+    )(command)
+
+
 def with_method(method: str | None = None, weights: str | None = None, **changes: Any) -> Callable[[F], F]:
     """Add `-m`, `-p` and `--weights` with the verb's help, and hand over `choice`, a `MethodChoice`."""
 
@@ -153,9 +175,10 @@ def with_method(method: str | None = None, weights: str | None = None, **changes
     return decorate
 
 
-def make_method(spec: str) -> Aggregator:
-    """Make a method from its specification, or load a model file."""
-    return MethodChoice(spec).make()
+def make_method(spec: str, source: Input | None = None) -> Aggregator:
+    """Make a method from its specification, or load a model file; with `source`, `auto` chooses by its form."""
+    choice = MethodChoice(spec)
+    return choice.make() if source is None or spec != AUTO else choice.make_for(source)
 
 
 def match_weights(method: Aggregator, preferences: Preferences) -> Aggregator:

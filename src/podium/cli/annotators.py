@@ -52,7 +52,7 @@ def verb(source: Input, method: str | None, level: float, flag: str | None, outp
 
     output.check()
     preferences = source.preferences
-    consensus = None if method is None else make_method(method).aggregate(preferences)
+    consensus = None if method is None else make_method(method, source).aggregate(preferences)
     report = annotators(
         preferences, consensus, labels=source.optional_labels, times=source.content.seconds, level=level
     )

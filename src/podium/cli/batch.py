@@ -7,12 +7,13 @@ import os
 
 import click
 
-from podium.cli._method import is_method, make_method
+from podium.cli._method import AUTO, is_method, make_method
 from podium.cli._options import add_option, add_options
 from podium.cli._progress import progress_bar
 from podium.cli._shards import BATCH, ShardOptions, with_shards
 from podium.cli.input import Input, parse_assignments, with_input
 from podium.cli.output import Output, print_json, with_output
+from podium.core.errors import ParameterError
 
 
 @click.command(name="batch")
@@ -46,6 +47,11 @@ def rank_shards(model: str, source: Input, output: Output, how: ShardOptions) ->
     # an existing file that is neither a method nor a model is a shard; the default method applies
     if not model.endswith(".podium") and os.path.exists(model) and not is_method(model):
         model, files = "rrf", (model, *files)
+    if model == AUTO:
+        raise ParameterError(
+            "auto compares the lists of all queries, and shards are ranked one by one; let it choose on a part: "
+            "podium fit SHARD -m auto -o model.podium, then podium batch model.podium SHARDS OUT"
+        )
     method = make_method(model)
     *shards, out = (*files, output.path) if output.path is not None else files or ("",)
     if not shards:

@@ -68,8 +68,9 @@ class _TestName(click.Choice[str]):
 @click.command(name="compare")
 @add_options(Input, "qrels")
 @click.option("-m", "--method", "methods", multiple=True, help="A method or model file; may be repeated; `all`: every "
-              "method that needs no training (slow).  [default: those of rrf, borda, combmnz, condorcet, mc4 and, "
-              "for votes, bradley_terry that can read the input]")  # fmt: skip
+              "method that needs no training (slow); auto: the one for the form of the input, without judgements.  "
+              "[default: those of rrf, borda, combmnz, condorcet, mc4 and, for votes, bradley_terry that can read the "
+              "input]")  # fmt: skip
 @click.option("--runs", type=click.Choice(["all", "best", "none"]), default="best", show_default=True,
               help="Which single runs to include; best: the best three and the baseline.")  # fmt: skip
 @click.option("--no-runs", "runs", flag_value="none", help="Same as --runs none.")
@@ -223,7 +224,7 @@ def _make_methods(methods: Sequence[str], source: Input) -> tuple[dict[str, Aggr
         and not (cls.tags.supervised or cls.tags.uses_features or cls.tags.dialect)
     ]
     specs = dict.fromkeys(name for spec in names for name in (plain if spec == "all" else [spec]))
-    made = {spec: make_method(spec) for spec in specs}
+    made = {spec: make_method(spec, source) for spec in specs}
     user = next((m for m in made.values() if m.tags.uses_features), None)
     if source.features and user is None:
         raise ParameterError(f"none of {', '.join(made)} uses item features; leave --features out")

@@ -63,12 +63,14 @@ def verb(
     podium deploy best.podium --to qdrant --experts bm25=title,dense=embedding -o fusion.http
     podium deploy 'rrf(k=60)' --to elasticsearch --check bm25.run dense.run
     podium deploy best.podium --to qdrant --nearest --check *.run --qrels qrels.txt
+    podium deploy auto --to elasticsearch --nearest *.run
     podium deploy rrf --to duckdb --check *.run --on duckdb:///:memory:
     podium deploy rrf --to qdrant --cost *.run --qrels qrels.txt
     """
     from podium.core import registry
     from podium.data.dataset import Dataset
     from podium.deployment import measure_copying_cost
+    from podium.methods.automatic_choice import fix_weights
 
     output.check()
     registry.engines.get(engine)
@@ -86,7 +88,8 @@ def verb(
         for note in loss.notes:
             echo_note(f"deployed in its nearest form: {note}")
         return
-    method = make_method(model)
+    method = make_method(model, source)
+    method = fix_weights(method, source.preferences) if source.files else method
     names: Any = None
     if experts is not None:
         names = parse_assignments(experts.split(","), "expert")

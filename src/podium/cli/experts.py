@@ -47,7 +47,7 @@ def verb(
 
     output.check()
     preferences, labels = source.preferences, source.optional_labels
-    chosen = None if method is None else make_method(method)
+    chosen = None if method is None else make_method(method, source)
     features = None if chosen is None else source.features_of(chosen)
     diagnosis = diagnose(preferences, labels, chosen, metric, features=features, level=level)
     if output.plot is not None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from podium.cli._method import MethodChoice, match_weights, with_method
+from podium.cli._method import AUTO, MethodChoice, with_method
 from podium.cli._options import add_option, add_options
 from podium.cli.input import Input, resolve_id, with_input
 from podium.cli.output import Output, echo_if_tty, echo_note, print_json, print_table, with_output
 
 
 @click.command(name="explain")
-@with_method("A method, or a model file.")
+@with_method("A method, a model file, or auto: by the form of the input, as podium fuse.", default=AUTO)
 @click.option("--query", required=True, help="The query.")
 @click.option("--item", help="The item.  [default: the first of the ranking]")
 @click.option("--over", help="Another item: explain why the first one is above (or below) it.")
@@ -48,8 +48,7 @@ def verb(
     from podium.analysis.explain import explain
 
     output.check(heatmap)
-    method, preferences = choice.make(), source.preferences
-    method = match_weights(method, preferences)
+    method, preferences = choice.make_for(source), source.preferences
     features = source.features_of(method)
     chosen = resolve_id(query, preferences.queries.tolist(), "query")
     ids = preferences.select([chosen]).index.items.tolist()

@@ -14,17 +14,19 @@ import click
 from podium.cli._method import (
     AUTO,
     MethodChoice,
+    describe_failed_check,
     find_learner,
     match_weights,
     refuse_budget,
     with_budget,
     with_method,
+    with_save_anyway,
 )
 from podium.cli._options import add_option, add_options
 from podium.cli._progress import progress_bar, show_status
 from podium.cli._shards import TRAINING, ShardOptions, refuse_options, with_shards
 from podium.cli.input import FILES, Input, with_input
-from podium.cli.output import Output, format_number, print_json, print_table, with_output
+from podium.cli.output import Output, echo_note, format_number, print_json, print_table, with_output
 from podium.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ METRIC = "ndcg@10"
 @click.command(name="fit")
 @add_options(Input, "qrels")
 @with_method(
-    "A method, such as svd or 'rrf(k=20)', or auto: chosen by the judgements.",
+    "A method, such as svd or 'rrf(k=20)', or auto: chosen by the judgements, or without any by the form of the input.",
     "Expert weights, for a method that supports them.",
     required=True,
 )
@@ -59,11 +61,7 @@ METRIC = "ndcg@10"
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the validation split."
 )
 @with_budget
-@click.option(
-    "--save-anyway",
-    is_flag=True,
-    help="Save the model even if it is worse than rrf or the best expert on held-out queries.",
-)
+@with_save_anyway
 @add_option(Output, "path", "The model file to write, such as m.podium.", type=click.Path(), required=True)
 @add_options(Output, "overwrite")
 @with_shards(*TRAINING)
@@ -110,14 +108,9 @@ def verb(
     elif choice.spec == AUTO:
         if validation or validation_share is not None:
             raise click.UsageError("auto cross-validates; leave --validation and --validation-share out")
-        answer = choice.find_answer(source, budget)
-        model, learned = answer.method, answer.method.tags.supervised
-        _refuse_worse(answer.gain_check, repr(model), save_anyway)
-        facts |= {
-            "method": repr(model),
-            "answer": answer.to_dict(),
-            "passes": getattr(model, "passes_", None),
-        }
+        facts |= _choose_model(choice, source, budget, save_anyway)
+        model = facts.pop("chosen")
+        learned = model.tags.supervised
     else:
         model = _make_model(choice, source)
         learned = model.tags.supervised
@@ -140,6 +133,26 @@ def verb(
         print_table(["fact", "value"], [("method", facts["method"]), ("saved as", facts["model"])], left=2)
     else:
         _print_summary(facts, learned)
+
+
+def _choose_model(
+    choice: MethodChoice, source: Input, budget: float | None, save_anyway: bool
+) -> dict[str, Any]:
+    """What `auto` chooses by the judgements, or by the form of the input where there are none."""
+    if source.optional_labels is None:
+        from podium.methods.automatic_choice import fix_weights
+
+        refuse_budget(budget)
+        chosen = choice.make_for(source)
+        model = fix_weights(chosen, source.preferences)
+        saved = "" if model is chosen else f" Saved is {model.name} with the weights of these lists."
+        echo_note(f"Without judgements nobody can say how good it is.{saved}")
+        return {"chosen": model, "method": repr(model)}
+    answer = choice.find_answer(source, budget)
+    model = answer.method
+    _refuse_worse(answer.gain_check, repr(model), save_anyway)
+    passes = getattr(model, "passes_", None)
+    return {"chosen": model, "method": repr(model), "answer": answer.to_dict(), "passes": passes}
 
 
 def _make_model(choice: MethodChoice, source: Input) -> Any:
@@ -170,14 +183,8 @@ def _check_gain(
 
 
 def _refuse_worse(check: GainCheck | None, name: str, save_anyway: bool) -> None:
-    if save_anyway:
-        return
-    if check is None:
-        problem = f"{name} cannot be compared with rrf and the best expert: too few judged queries"
-        raise ParameterError(f"not saved: {problem}; label more queries, or give --save-anyway")
-    if problem := check.describe_failure(name):
-        advice = "use that instead, label more queries, let -m auto choose, or give --save-anyway"
-        raise ParameterError(f"not saved: {problem}; {advice}")
+    if not save_anyway and (problem := describe_failed_check(check, name)):
+        raise ParameterError(problem)
 
 
 def _fit_shards(model: Any, source: Input, validation: Sequence[str], how: ShardOptions) -> dict[str, Any]:

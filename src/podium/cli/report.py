@@ -119,7 +119,7 @@ def _build_report(source: Input, specs: tuple[str, ...], settings: dict[str, Any
         name = os.path.basename(spec).removesuffix(".podium") if os.path.isfile(spec) else spec
         if name in named:
             raise ParameterError(f"method {name!r} is given twice; give it once, or rename the file")
-        named[name] = make_method(spec)
+        named[name] = make_method(spec, source)
     preferences, labels = source.preferences, source.optional_labels
     if named and all(m.tags.supervised for m in named.values()):
         # a model needs methods to compare with

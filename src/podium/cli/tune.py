@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.cli._method import describe_failed_check, with_save_anyway
 from podium.cli._options import add_option, add_options
 from podium.cli._progress import progress_bar
 from podium.cli.input import Input, with_input
@@ -16,6 +17,7 @@ from podium.core.errors import InputError, ParameterError
 from podium.core.settings import TuneSettings
 
 if TYPE_CHECKING:
+    from podium.data.preferences import Preferences
     from podium.evaluate.tuning import Tuning
 
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 @add_option(TuneSettings, "resume", type=click.Path(file_okay=False))
 @add_option(Output, "path", "The model file to write, such as best.podium.", type=click.Path())
 @add_options(Output, "overwrite")
+@with_save_anyway
 @with_input
 @with_output
 def verb(
@@ -40,13 +43,15 @@ def verb(
     metrics: tuple[str, ...],
     methods: tuple[str, ...],
     budget: float,
+    save_anyway: bool,
     output: Output,
     **settings: Any,
 ) -> None:
     """Choose method, parameters and weights by judgements, and estimate their quality on unseen queries.
 
     The estimate comes from nested cross-validation: the whole search is repeated in every fold. If the result
-    is not significantly better than the baseline, the verdict says so; the model is written anyway.
+    is not significantly better than the baseline, the verdict says so. A model that is worse than the baseline or
+    the best expert by more than one standard error is not saved unless --save-anyway is given.
 
     The search has a time budget of 300 seconds (--budget). If the budget runs out, a note says how many
     configurations were tried; running ones are finished, so the command may take a little longer.
@@ -62,6 +67,7 @@ def verb(
     """
     from podium import models
     from podium.data.dataset import Dataset
+    from podium.evaluate.gain_check import check_tuning
     from podium.evaluate.tuning import tune
 
     if len(metrics) > 1:
@@ -87,27 +93,36 @@ def verb(
             progress=progress,
             **settings,
         )
-    command = None
-    if output.path is not None:
+    command, problem = None, ""
+    if output.path is not None and not save_anyway:
+        problem = describe_failed_check(check_tuning(tuning), tuning.config)
+    if output.path is not None and not problem:
         models.save(tuning.best, output.path, overwrite=output.overwrite)
-        from podium.formats.text_ids import format_plain_ids
-
-        p, target = data.preferences, "fused.run"
-        try:
-            format_plain_ids(p.queries, "query", "trec")
-            format_plain_ids(p.index.items, "item", "trec", p.index.query_of_slot)
-        except InputError:
-            target = "fused.csv"  # blanks separate the columns of a run file, so its ids must not contain any
-        verb, target = ("batch", "fused/") if source.names_folders else ("apply", target)
-        words = ["podium", verb, output.path, *source.files]
-        words += ["-f", source.format] if source.format else []
-        words += ["--unlisted", source.unlisted] if source.unlisted else []
-        words += [word for option in source.options for word in ("-O", option)]
-        command = shlex.join([*words, "-o", target])
+        command = format_apply_command(source, output.path, data.preferences)
     if output.json:
-        print_json({**tuning.to_dict(), "model": output.path, "apply": command})
+        print_json({**tuning.to_dict(), "model": None if problem else output.path, "apply": command})
     else:
         _print_tuning(tuning, command)
+    if problem:
+        raise ParameterError(problem)
+
+
+def format_apply_command(source: Input, path: str, preferences: Preferences) -> str:
+    """The command that ranks the same input with the saved model."""
+    from podium.formats.text_ids import format_plain_ids
+
+    p, target = preferences, "fused.run"
+    try:
+        format_plain_ids(p.queries, "query", "trec")
+        format_plain_ids(p.index.items, "item", "trec", p.index.query_of_slot)
+    except InputError:
+        target = "fused.csv"  # blanks separate the columns of a run file, so its ids must not contain any
+    verb, target = ("batch", "fused/") if source.names_folders else ("apply", target)
+    words = ["podium", verb, path, *source.files]
+    words += ["-f", source.format] if source.format else []
+    words += ["--unlisted", source.unlisted] if source.unlisted else []
+    words += [word for option in source.options for word in ("-O", option)]
+    return shlex.join([*words, "-o", target])
 
 
 def _print_tuning(tuning: Tuning, command: str | None) -> None:

@@ -18,6 +18,8 @@ from podium.core.errors import PodiumError, capture_warnings
 from podium.core.tables import format_decimal
 from podium.core.text import format_count
 from podium.data.dataset import Dataset
+from podium.evaluate.tuning.nested_estimate import BEST_EXPERT
+from podium.evaluate.tuning.result import Tuning
 from podium.evaluate.tuning.score_table import TuningTask, find_best, fit_config, measure_method
 from podium.evaluate.tuning.search_space import MethodSpace
 from podium.kernels.dispatch import F8
@@ -26,7 +28,7 @@ from podium.methods.learned.baseline_comparison import make_baseline
 from podium.metrics.base import Metric, parse
 from podium.storage.folder_cache import ResultCache
 
-__all__ = ["GainCheck", "GainRow", "cross_validate_gain", "measure_gain"]
+__all__ = ["GainCheck", "GainRow", "check_tuning", "cross_validate_gain", "measure_gain"]
 
 USUAL = "ndcg@10"  # for a model that does not define `choose_by`
 LEAST = 3  # judged queries for a cross-validation
@@ -85,6 +87,16 @@ class GainCheck:
             f"{worst.name} ({format_decimal(worst.mean)}) by {format_decimal(-worst.difference)}, more than one "
             f"standard error ({format_decimal(worst.error)})"
         )
+
+
+def check_tuning(tuning: Tuning) -> GainCheck | None:
+    """The check of a search by its nested estimate; None without held-out queries."""
+    if tuning.folds < 2:
+        return None
+    rivals = {tuning.baseline: tuning.values[tuning.rows[0].name]}
+    if BEST_EXPERT in tuning.values:
+        rivals["the best expert"] = tuning.values[BEST_EXPERT]
+    return GainCheck.from_values(tuning.metric, tuning.values["tuned"], rivals, "nested cross-validation")
 
 
 def measure_gain(model: Aggregator, train: Dataset, held: Dataset) -> GainCheck | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Id",
     "build_inline_preferences",
+    "choose_or_make_method",
     "get_labels",
     "get_preferences",
     "make_method",
@@ -91,6 +92,20 @@ def make_method(access: FileAccess, spec: str, weights: dict[str, float] | None 
         raise ParameterError(f"{spec} is a saved model with its own weights; leave weights out")
     model: Aggregator = models.load(access.resolve_file(spec))
     return model
+
+
+def choose_or_make_method(
+    access: FileAccess, spec: str, preferences: Preferences | None, weights: dict[str, float] | None = None
+) -> tuple[Aggregator, list[str]]:
+    """The same, or what `auto` chooses for the preferences, and its reason as lines of the answer."""
+    if spec != "auto":
+        return make_method(access, spec, weights), []
+    if preferences is None:
+        raise ParameterError("auto chooses by lists or votes; give their files, or name a method")
+    from podium.methods.automatic_choice import choose_method
+
+    choice = choose_method(preferences, weights=weights)
+    return choice.method, [choice.describe()] if choice.reason else []
 
 
 def select_features(content: Content | None, method: Aggregator) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from podium.core.errors import ParameterError
 from podium.core.settings import LeaderboardSettings, TieRule
@@ -13,6 +13,7 @@ from podium.mcp_server.file_access import MOST_FILES, FileAccess
 from podium.mcp_server.tool_inputs import (
     Id,
     build_inline_preferences,
+    choose_or_make_method,
     get_labels,
     get_preferences,
     make_method,
@@ -22,16 +23,18 @@ from podium.mcp_server.tool_inputs import (
     select_features,
 )
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["TOOLS", "ToolAnswer"]
 
 Files = Annotated[list[str], "Files below the server's folders, or patterns such as runs/*.run."]
 Qrels = Annotated[str | None, "File of judgements; not needed where the input holds them (LETOR)."]
 Metrics = Annotated[list[str], "Metrics such as ndcg@10, map, mrr, p@10, recall@100."]
-Method = Annotated[str, "A method such as 'rrf(k=20)', see podium://methods, or a .podium model file."]
-Methods = Annotated[list[str] | None, "Methods such as 'combmnz(normalizer=zscore)', or .podium model files."]
+Method = Annotated[
+    str,
+    "A method such as 'rrf(k=20)', see podium://methods, a .podium model file, or auto: by the form of the input.",
+]
+Methods = Annotated[
+    list[str] | None, "Methods such as 'combmnz(normalizer=zscore)', .podium model files, or auto."
+]
 Weights = Annotated[dict[str, float] | None, "Weight of each expert by name."]
 Format = Annotated[str | None, "Format of the files; detected by default."]
 Options = Annotated[
@@ -96,7 +99,7 @@ def fuse(
         "Instead of files: the lists of one query by expert name, each best first or scores by item; "
         "lists without names are called list 1, list 2, and so on.",
     ] = None,
-    method: Method = "rrf",
+    method: Method = "auto",
     weights: Weights = None,
     query: Annotated[Id | None, "Only this query."] = None,
     top: Annotated[int, "Items per query in the answer; the output file has all."] = 10,
@@ -114,12 +117,9 @@ def fuse(
     if top < 1 or queries < 1:
         raise ParameterError(f"top is {top} and queries is {queries}; accepted: whole numbers from 1")
     target = None if output is None else access.resolve_new_file(output)
-    made = make_method(access, method, weights)
-    if lists is not None:
-        content, given = None, build_inline_preferences(lists, options)
-    else:
-        content = read_content(access, files or [], format, options)
-        given = get_preferences(content)
+    content = None if lists is not None else read_content(access, files or [], format, options)
+    given = build_inline_preferences(lists, options) if content is None else get_preferences(content)
+    made, reasons = choose_or_make_method(access, method, given, weights)
     consensus = made.aggregate(given, select_features(content, made))
     if target is not None:
         formats.write(consensus, target)
@@ -129,7 +129,7 @@ def fuse(
         rows = list(islice(consensus[one], top))
         scores, tied = [float(row.score) for row in rows], [bool(row.tied) for row in rows]
         rankings.append({"query": one, "items": [row.item for row in rows], "scores": scores, "tied": tied})
-    notes = [*consensus.diagnostics.notes, *filter(None, [describe_unlisted_rule(given)])]
+    notes = [*reasons, *consensus.diagnostics.notes, *filter(None, [describe_unlisted_rule(given)])]
     document = {
         "method": repr(made),
         "queries": len(consensus),
@@ -163,7 +163,7 @@ def evaluate(
     preferences, labels = get_preferences(content), get_labels(access, content, qrels)
     results = {str(expert): expert_rankings(preferences, expert) for expert in preferences.experts.tolist()}
     for spec in methods or []:
-        made = make_method(access, spec)
+        made, _ = choose_or_make_method(access, spec, preferences)
         results[spec] = made.aggregate(preferences, select_features(content, made))
     rows: list[dict[str, Any]] = []
     for name, result in results.items():
@@ -210,7 +210,10 @@ def compare(
     first_metric = parse_all(metrics)[0]
     content = read_content(access, files, format, options)
     preferences, labels = get_preferences(content), get_labels(access, content, qrels)
-    made = {spec: make_method(access, spec) for spec in methods or usual_methods(preferences.forms)}
+    specs = methods or usual_methods(preferences.forms)
+    chosen = {spec: choose_or_make_method(access, spec, preferences) for spec in specs}
+    made = {spec: method for spec, (method, _) in chosen.items()}
+    reasons = [line for _, lines in chosen.values() for line in lines]
     results, left_out = aggregate_methods(made.items(), preferences, content.features)
     held_out = exclude_fitted_queries(made, labels)
     results = {name: result for name, result in results.items() if name not in held_out.left_out}
@@ -223,10 +226,10 @@ def compare(
     if baseline is not None and baseline in singles:
         results[baseline] = singles[baseline]
     comparison = compare_results(results, held_out.labels, metrics, baseline=baseline)
-    document = comparison.to_dict() | {"left_out": left_out, "notes": list(held_out.notes)}
+    document = comparison.to_dict() | {"left_out": left_out, "notes": [*reasons, *held_out.notes]}
     omitted = [f"{name} is left out: {reason}" for name, reason in left_out.items()]
     return ToolAnswer(
-        "\n".join([comparison.conclusion(), *comparison.notes, *held_out.notes, *omitted]), document
+        "\n".join([comparison.conclusion(), *reasons, *comparison.notes, *held_out.notes, *omitted]), document
     )
 
 
@@ -261,7 +264,7 @@ def annotators(
     access: FileAccess,
     files: Files,
     gold: Annotated[str | None, "File of gold judgements to measure annotators against."] = None,
-    method: Annotated[str, "Consensus method to compare annotators with."] = "crowdagg",
+    method: Annotated[str, "Consensus method to compare annotators with."] = "auto",
     level: Annotated[float, "Confidence level."] = 0.95,
     format: Format = None,
     options: Options = None,
@@ -271,9 +274,10 @@ def annotators(
 
     content = read_content(access, files, format, options)
     preferences, labels = get_preferences(content), read_labels(access, content, gold)
-    consensus = make_method(access, method).aggregate(preferences)
+    made, reasons = choose_or_make_method(access, method, preferences)
+    consensus = made.aggregate(preferences)
     report = assess_annotators(preferences, consensus, labels=labels, times=content.seconds, level=level)
-    return ToolAnswer("\n".join(report.lines), report.to_dict())
+    return ToolAnswer("\n".join([*reasons, *report.lines]), report.to_dict())
 
 
 def explain(
@@ -282,7 +286,7 @@ def explain(
     query: Annotated[Id, "The query."],
     item: Annotated[Id | None, "The item to explain; the first of the consensus by default."] = None,
     over: Annotated[Id | None, "Another item: why it is above or below, and what would swap the two."] = None,
-    method: Method = "rrf",
+    method: Method = "auto",
     weights: Weights = None,
     format: Format = None,
     options: Options = None,
@@ -290,14 +294,15 @@ def explain(
     """Explain the place of an item: the contribution of each expert, and verified changes that would swap two."""
     from podium.analysis.explain import explain as explain_item
 
-    content, made = read_content(access, files, format, options), make_method(access, method, weights)
+    content = read_content(access, files, format, options)
     preferences = get_preferences(content)
+    made, reasons = choose_or_make_method(access, method, preferences, weights)
     chosen = resolve_id(query, preferences.queries.tolist(), "query")
     items = preferences.select([chosen]).index.items.tolist()
     one, other = (None if given is None else resolve_id(given, items, "item") for given in (item, over))
     features = select_features(content, made)
     explanation = explain_item(made, preferences, chosen, one, over=other, features=features)
-    return ToolAnswer("\n".join(explanation.lines), explanation.to_dict())
+    return ToolAnswer("\n".join([*reasons, *explanation.lines]), explanation.to_dict())
 
 
 def tune(
@@ -355,11 +360,13 @@ def deploy(
 ) -> ToolAnswer:
     """Write the configuration of a search engine that ranks as a method or tuned model does, and check its order."""
     from podium.deployment import deploy as deploy_method
+    from podium.methods.automatic_choice import fix_weights
     from podium.storage.files import write_atomically
 
     target = None if output is None else access.resolve_new_file(output)
-    made = make_method(access, method, weights)
     runs = None if files is None else get_preferences(read_content(access, files, None, None))
+    made, reasons = choose_or_make_method(access, method, runs, weights)
+    made = made if runs is None else fix_weights(made, runs)
     named = isinstance(made.weights, dict) or hasattr(made, "weights_")
     names: Any = runs.experts.tolist() if experts is None and runs is not None and not named else experts
     deployment = deploy_method(made, engine, experts=names, depth=depth, nearest=nearest)
@@ -370,7 +377,7 @@ def deploy(
         "notes": list(deployment.notes),
         "config": deployment.config,
     }
-    lines = [repr(deployment), *deployment.notes]
+    lines = [*reasons, repr(deployment), *deployment.notes]
     if runs is not None:
         check = deployment.check(runs)
         document["check"] = {"queries": check.queries, "same": check.same, "same_top": check.same_top}

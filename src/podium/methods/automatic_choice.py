@@ -11,8 +11,9 @@ from podium.core.text import format_count
 from podium.data.preferences import Form, Preferences
 from podium.data.rating_scale import count_rating_levels
 from podium.methods.base import Aggregator, make
+from podium.methods.quality_fusion import QualityWeightedFusion
 
-__all__ = ["MethodRecommendation", "choose_method"]
+__all__ = ["MethodRecommendation", "choose_method", "fix_weights"]
 
 MOST_LEVELS = 11  # up to which an annotator's errors can be estimated level by level
 GUESSING, CONTRARY = (
@@ -22,6 +23,7 @@ GUESSING, CONTRARY = (
 UNMEASURED = (
     "It gives up a measured choice: with judgements for 20 queries, auto compares all methods on them."
 )
+ONE_QUERY = "It gives up a measured choice, which needs judgements for several queries; these data have one."
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
     """
     experts = int(preferences.active_experts.sum())
     counted = format_count(experts, "expert")
+    unmeasured = UNMEASURED if len(preferences) > 1 else ONE_QUERY
     if Form.COMPARISON in preferences.forms:
         if experts == 1:
             reason = "all votes come from one judge, whose quality cannot be estimated"
@@ -63,21 +66,32 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
             )
             return MethodRecommendation(make("bradley_terry", **parameters), reason, loss)
         reason = f"votes of {counted}, each weighted by its estimated quality"
-        return _recommend_for_crowd(preferences, make("crowd_bt", **parameters), reason)
+        return _recommend_for_crowd(preferences, make("crowd_bt", **parameters), reason, unmeasured)
     levels = count_rating_levels(preferences) if experts > 1 else 0
     if levels > MOST_LEVELS:
         reason = f"ratings by {counted} on {levels} levels, each weighted by its estimated quality"
-        return MethodRecommendation(make("crowdagg", **parameters), reason, UNMEASURED)
+        return MethodRecommendation(make("crowdagg", **parameters), reason, unmeasured)
     if levels:
         reason = f"ratings by {counted}, each with its own estimated errors"
-        return _recommend_for_crowd(preferences, make("dawid_skene", **parameters), reason)
+        return _recommend_for_crowd(preferences, make("dawid_skene", **parameters), reason, unmeasured)
     if experts <= 1:
         return MethodRecommendation(make("rrf", **parameters))
-    reason = f"ranked lists of {counted}, each weighted by its agreement with the others"
-    return MethodRecommendation(make("quality_weighted", **parameters), reason, UNMEASURED)
+    # the weights may come out equal where many lists are too short or do not agree; of two experts they always do
+    weighted = "weighted by their agreement as far as it tells them apart"
+    if experts == 2:
+        weighted = "equally weighted, since of two nobody can say which one is right"
+    reason = f"ranked lists of {counted}, {weighted}"
+    return MethodRecommendation(make("quality_weighted", **parameters), reason, unmeasured)
 
 
-def _recommend_for_crowd(preferences: Preferences, method: Aggregator, reason: str) -> MethodRecommendation:
+def fix_weights(method: Aggregator, preferences: Preferences) -> Aggregator:
+    """The method to save or deploy for other queries: `quality_weighted` as a rule with the weights of these lists."""
+    return method.choose_rule(preferences) if isinstance(method, QualityWeightedFusion) else method
+
+
+def _recommend_for_crowd(
+    preferences: Preferences, method: Aggregator, reason: str, loss: str
+) -> MethodRecommendation:
     """The method, or `crowdagg` where the method sides with judges who contradict most of the others.
 
     A model of quality fits as well with all qualities reversed. `crowdagg` checks that; where many judges seem to
@@ -86,7 +100,7 @@ def _recommend_for_crowd(preferences: Preferences, method: Aggregator, reason: s
     consensus = method.aggregate(preferences)
     quality = consensus.expert_weights
     if quality is None or (quality < GUESSING).mean() < CONTRARY:
-        return MethodRecommendation(method, reason, UNMEASURED)
+        return MethodRecommendation(method, reason, loss)
     cautious = make("crowdagg", weights=method.weights)
     centered = []
     for result in (consensus, cautious.aggregate(preferences)):
@@ -95,6 +109,6 @@ def _recommend_for_crowd(preferences: Preferences, method: Aggregator, reason: s
         place[result.order] = np.arange(len(result.order)) - index.starts[index.query_of_slot]
         centered.append(place - (index.sizes[index.query_of_slot] - 1) / 2)
     if float(centered[0] @ centered[1]) >= 0:
-        return MethodRecommendation(method, reason, UNMEASURED)
+        return MethodRecommendation(method, reason, loss)
     reason = f"{method.name} would side with judges who contradict most of the others"
-    return MethodRecommendation(cautious, reason, UNMEASURED)
+    return MethodRecommendation(cautious, reason, loss)

@@ -317,6 +317,11 @@ def make(spec: str | type[Aggregator] | Aggregator, **parameters: Any) -> Aggreg
     if not isinstance(spec, str):
         raise ParameterError(f"the method is {spec!r}; give a name such as 'rrf', or an aggregator")
     name, given = params.parse_spec(spec)
+    if name == "auto":
+        raise ParameterError(
+            "auto is not a method: it chooses one for given data; use podium.choose_method(preferences), or, on the "
+            "command line, podium fuse FILES, and podium fit FILES -m auto -o MODEL to save what it chooses"
+        )
     cls = registry.aggregators.get(name)
     values = replace_old_names(cls, given | parameters)
     known = {f.name for f in dataclasses.fields(cls) if f.init}

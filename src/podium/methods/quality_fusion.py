@@ -195,6 +195,9 @@ class QualityWeightedFusion(Aggregator):
         yield f"points of {estimate.rule}; quality estimated from {format_count(estimate.queries, 'query', 'queries')}"
         compared = [str(experts[code]) for code in estimate.compared.tolist()]
         ignored = [e for e, q in zip(compared, estimate.quality.tolist(), strict=True) if q <= 0]
+        used = estimate.weights[estimate.compared]
+        if len(used) > 2 and np.ptp(used) <= 1e-9 * used.max():
+            yield "equal weights: these lists do not tell the experts apart"
         if ignored and len(ignored) < len(compared):
             yield f"contradict the other experts and have weight 0: {', '.join(ignored[:5])}" + (
                 f" and {len(ignored) - 5} more" if len(ignored) > 5 else ""

@@ -23,6 +23,7 @@ from podium.kernels.dispatch import F8, I8
 from podium.kernels.distributions import student_cdf, student_quantile
 
 __all__ = [
+    "BEST_EXPERT",
     "ChoiceRule",
     "NestedEstimate",
     "TuningRow",
@@ -32,6 +33,7 @@ __all__ = [
     "estimate_nested",
 ]
 
+BEST_EXPERT = "best expert in training"  # a row of the result
 CHUNK = 1 << 22  # counts in memory at a time
 # from values (row, query) and counts (resample, query) to the row that each resample chooses
 ChoiceRule = Callable[[F8, F8], I8]
@@ -114,7 +116,7 @@ def estimate_nested(
     if len(problem.expert_values):
         best = int(find_best(problem.expert_values.mean(axis=1)))
         name = problem.data.preferences.experts[best]
-        rivals["best expert in training"] = [problem.expert_values] * problem.fold_count
+        rivals[BEST_EXPERT] = [problem.expert_values] * problem.fold_count
         rivals[f"oracle expert ({name})"] = [problem.expert_values[best : best + 1]] * problem.fold_count
     others = {
         name: _collect_held_out(
