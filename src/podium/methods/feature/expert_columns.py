@@ -16,15 +16,12 @@ from podium.methods.learned.svd_features import check_table_size
 __all__ = [
     "SCALES",
     "build_expert_columns",
-    "find_copied_features",
     "find_equal_columns",
     "match_experts",
     "share_items_beyond_chance",
 ]
 
 SCALES = ("rank", "normal", "score")
-COPY = 5e-3  # unexplained fraction of a list's ranks below which a feature is the list itself
-CLOSE = 0.2  # the same, for a first comparison over all items
 SURE = 2.0  # standard errors
 
 
@@ -97,49 +94,6 @@ def find_equal_columns(table: F8) -> I8:
     return np.array(
         [first.setdefault(c.tobytes(), k) for k, c in enumerate(np.ascontiguousarray(rounded.T))], np.int64
     )
-
-
-def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dict[int, int]:
-    """Features (columns of `values`) that order the items of a list like the list or its reverse, with its expert.
-
-    Ranks among the listed items are compared, so any monotone transform counts as a copy. `table` has a
-    column per expert.
-    """
-    lists, index = preferences.lists, preferences.index
-    places = np.stack([_rank_in_groups(index.starts, column) for column in values.T], axis=1)
-    copies: dict[int, int] = {}
-    for expert, column in enumerate(table.T):
-        rows = np.flatnonzero(lists.expert[lists.list_of_row] == expert)
-        item, of_row = lists.item[rows], lists.list_of_row[rows]
-        starts = np.append(np.flatnonzero(np.diff(of_row, prepend=-1)), len(rows))
-        own = _rank_in_groups(starts, -lists.rank[rows].astype(np.float64))
-        for feature in np.flatnonzero(values.any(axis=0)).tolist():
-            if feature in copies or _compute_unexplained(column[item], places[item, feature]) > CLOSE:
-                continue
-            if _compute_unexplained(own, _rank_in_groups(starts, values[item, feature])) < COPY:
-                copies[feature] = expert
-    return copies
-
-
-def _rank_in_groups(starts: I8, values: F8) -> F8:
-    """Mean ranks in each group, with mean 0."""
-    group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    order = np.lexsort((values, group))
-    sorted_values = values[order]
-    new = np.ones(len(values), np.bool_)
-    new[1:] = (sorted_values[1:] != sorted_values[:-1]) | (np.diff(group) > 0)
-    run = np.cumsum(new) - 1
-    mean = np.bincount(run, np.arange(len(values), dtype=np.float64)) / np.bincount(run)
-    ranks = np.empty(len(values))
-    ranks[order] = mean[run]
-    middle = (starts[:-1] + starts[1:] - 1) / 2
-    return ranks - middle[group]
-
-
-def _compute_unexplained(one: F8, other: F8) -> float:
-    """1 minus the squared correlation of centered values; 1 where one is constant."""
-    size = float(one @ one) * float(other @ other)
-    return 1.0 - float(one @ other) ** 2 / size if size > 0 else 1.0
 
 
 def share_items_beyond_chance(preferences: Preferences) -> bool:

@@ -20,6 +20,7 @@ from podium.kernels.dispatch import F8, I8
 from podium.kernels.monotone_retargeting import LOSSES, RetargetingSettings, compute_largest_margin
 from podium.methods.base import FEATURES, Aggregator, Outcome, Tags
 from podium.methods.feature import expert_columns as listed
+from podium.methods.feature.copied_features import find_copied_features
 from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.feature.retargeting_search import RetargetingOptions, RetargetingResult, search_weights
 from podium.methods.input_checks import check_features, check_forms
@@ -41,8 +42,9 @@ class MonotoneRetargeting(Aggregator):
     labeled items are ranked in it.
 
     Needs item features related to quality. Missing values count as the query's mean. A feature that is itself
-    one of the lists is left out with a warning: it would always agree with that list. Noise in the lists limits
-    what features can explain, so `trust` applies to the reliable part of the lists' common order.
+    one of the lists, exactly or with noise, is left out with a warning: it would always agree with that list.
+    Noise in the lists limits what features can explain, so `trust` applies to the reliable part of the lists'
+    common order.
 
     >>> from podium import Features, Preferences
     >>> p = Preferences.from_lists({"q": {1: "abcdef", 2: "abdcfe", 3: "fdbeac"}})
@@ -88,7 +90,9 @@ class MonotoneRetargeting(Aggregator):
         "which sum ranks the items; auto decides by the agreement of the lists",
     ] = "auto"
     starts: Annotated[
-        str, Choice("all", "consensus"), "starting points: also every single list, or only the consensus"
+        str,
+        Choice("all", "consensus"),
+        "starting points: also single lists (if unlisted items are not below), or only the consensus",
     ] = "all"
     max_iterations: Annotated[int, Range(1, 10_000), "maximum number of alternations"] = 20
 
@@ -137,12 +141,17 @@ class MonotoneRetargeting(Aggregator):
         values = self._select_features(preferences, table, features)
         self._check_margin(preferences.index.sizes)
         grades = None if labels is None else labels.align(preferences.index)
-        return search_weights(table, values, preferences.index.starts, self._build_options(grades, traced))
+        options = self._build_options(preferences, grades, traced)
+        return search_weights(table, values, preferences.index.starts, options)
 
-    def _build_options(self, grades: F8 | None = None, traced: bool = False) -> RetargetingOptions:
+    def _build_options(
+        self, preferences: Preferences, grades: F8 | None = None, traced: bool = False
+    ) -> RetargetingOptions:
         settings = RetargetingSettings(self.loss, self.margin, self.max_iterations, grades=grades)
         penalties = (self.l1, self.l2, self.feature_l1, self.feature_l2)
-        return RetargetingOptions(*penalties, self.trust, self.side, self.starts == "all", settings, traced)
+        # the order below the end of a list is free, so the features fit any single short list best
+        singles = self.starts == "all" and preferences.unlisted != "below"
+        return RetargetingOptions(*penalties, self.trust, self.side, singles, settings, traced)
 
     def _check_margin(self, sizes: I8) -> None:
         most = compute_largest_margin(sizes)
@@ -159,15 +168,15 @@ class MonotoneRetargeting(Aggregator):
         return preferences.with_unlisted("below") if below else preferences
 
     def _select_features(self, preferences: Preferences, table: F8, features: Features | None) -> F8:
-        """The normalized features, 0 for those that are one of the lists."""
+        """The normalized features, 0 for those that are a copy of a list."""
         values = self._normalize_features(preferences.index, features)
-        copies = listed.find_copied_features(preferences, table, values) if features is not None else {}
+        copies = find_copied_features(preferences, table, values) if features is not None else {}
         for feature, expert in copies.items():
             assert features is not None
             warnings.warn(
                 f"{self.name}: feature {features.names[feature]!r} orders the items as list "
-                f"{preferences.experts[expert]!r} does, so it is left out of the features: it says nothing about "
-                "that list, and would discard all others",
+                f"{preferences.experts[expert]!r} does, or nearly, so it is left out of the features: it would "
+                "discard all other lists, and says nothing about them",
                 PodiumWarning,
                 stacklevel=4,
             )
@@ -261,9 +270,9 @@ class MonotoneRetargeting(Aggregator):
         table = self._build_columns(preferences, preferences.experts.tolist())
         values, starts = self._select_features(preferences, table, features), preferences.index.starts
         self._check_margin(np.array([preferences.index.sizes.max(initial=0)]))
-        scores, solutions = np.zeros(len(table)), []
+        scores, solutions, options = np.zeros(len(table)), [], self._build_options(preferences)
         for a, b in pairwise(starts.tolist()):
-            one = search_weights(table[a:b], values[a:b], np.array([0, b - a]), self._build_options())
+            one = search_weights(table[a:b], values[a:b], np.array([0, b - a]), options)
             lists, rest = one.balance.tolist()
             scores[a:b] = lists * (table[a:b] @ one.weights) + rest * (values[a:b] @ one.coefficients)
             solutions.append(one)

@@ -1,0 +1,44 @@
+"""Features that are one of the lists, exactly or with noise, are left out; others are not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from podium import Features, make
+from podium.core.errors import PodiumWarning
+from podium_papers.retargeting_synthetic import SyntheticProblem, as_preferences
+
+
+def features_of(item: list[str], values) -> Features:
+    return Features.from_rows(["q"] * len(item), item, values)
+
+
+def test_a_list_that_is_a_feature_does_not_displace_the_others():
+    random = np.random.default_rng(4)
+    x = random.normal(size=(100, 8))
+    truth = x @ random.normal(size=8)
+    lists = truth[:, None] + truth.std() * random.normal(size=(100, 6))
+    p, item = as_preferences(SyntheticProblem(x, truth, lists))
+    near = [lists[:, 2] + noise * lists[:, 2].std() * random.normal(size=100) for noise in (0.03, 0.2, 0.5)]
+    for copy in (np.arctan(lists[:, 2]), -lists[:, 2], lists[:, 2].argsort().argsort() // 2, *near):
+        wide = features_of(item, np.column_stack((copy, x)))
+        with pytest.warns(PodiumWarning, match="feature 'f1' orders the items as list 'list 2' does"):
+            model = make("retargeting").fit(p, features=wide)
+        plain = make("retargeting").fit(p, features=features_of(item, x))
+        assert np.allclose(model.aggregate(p, wide).scores, plain.aggregate(p, features_of(item, x)).scores)
+        assert model.feature_weights()["f1"] == 0
+
+
+def test_a_feature_near_every_list_is_no_copy_of_one():
+    random = np.random.default_rng(3)
+    x = random.normal(size=(100, 4))
+    truth = x @ np.array([1.0, 0.15, 0.15, 0.15])
+    lists = truth[:, None] + 0.3 * random.normal(size=(100, 6))
+    p, item = as_preferences(SyntheticProblem(x, truth, lists))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PodiumWarning)
+        model = make("retargeting").fit(p, features=features_of(item, x))
+    assert model.mode_ != "lists"
