@@ -240,6 +240,7 @@ def _read_vote_table(
 
 def _unknown_kind_error(table: FileTable, roles: dict[str, str]) -> InputError:
     """What is missing from a table whose columns are known in part; all columns where none is that matters."""
+    choices: tuple[str, ...]
     if "item" in roles:
         missing, choices = "rank, score or grade", ("score", "rank", "grade")
     elif {"item_a", "item_b"} <= roles.keys() or "loser" in roles:
