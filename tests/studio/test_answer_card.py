@@ -7,6 +7,7 @@ import math
 import pytest
 
 from podium import find_answer, make
+from podium.analysis.leaderboard import leaderboard
 from podium.data.demo import demo
 from podium.data.preferences import Preferences
 from podium.evaluate import compare
@@ -144,3 +145,32 @@ def test_votes_have_their_first_item_as_the_answer():
     assert card.winner == "a"
     assert card.p == inputs.board.p_value("a", "b")
     assert "rating" in card.metric
+
+
+def test_the_answer_of_votes_has_intervals():
+    winners, losers = zip(
+        *([("a", "b")] * 30 + [("b", "a")] * 12 + [("b", "c")] * 25 + [("c", "a")] * 9), strict=True
+    )
+    votes = Preferences.from_comparisons([0] * 76, ["j"] * 76, winners, losers)
+    card = build_answer_card(collect_inputs(ReportRequest(votes, learn=False)))
+    board = leaderboard(votes)
+    first, second = board.rows[:2]
+    assert (card.low, card.high) == (first.low, first.high)
+    assert card.interval_text == f"{first.low:.0f} to {first.high:.0f}"
+    # with the second item as the reference, the interval of the first is that of their difference
+    anchored = leaderboard(votes, reference=second.item).rows[0]
+    zero = board.settings.origin_score
+    [gain] = card.gains
+    assert (gain.difference, gain.low, gain.high) == pytest.approx(
+        (anchored.score - zero, anchored.low - zero, anchored.high - zero)
+    )
+    assert gain.describe(card.digits) == f"{gain.difference:+.0f} ({gain.low:+.0f} to {gain.high:+.0f})"
+
+
+def test_without_labels_the_card_has_both_sentences_of_auto():
+    preferences = demo(20).preferences
+    card = build_answer_card(collect_inputs(ReportRequest(preferences, learn=False)))
+    answer = find_answer(preferences)
+    assert card.winner == answer.method.name
+    for sentence in answer.sentences:
+        assert sentence in card.explanation

@@ -129,3 +129,13 @@ def test_one_table_serves_projects_annotators_judges_and_figures(client):
     assert 'aria-sort="ascending"' in text
     shared = client.get(f"/p/{project}/share").text
     assert re.search(r'id="figures".*?leaderboard/leaderboard\.png"', shared, re.S)
+
+
+def test_the_head_to_head_table_shows_as_many_items_as_wanted(client):
+    project = upload(client, "many.csv", MANY)
+    client.get(f"/p/{project}/leaderboard.json")  # waits until the board is computed
+    for faced, wanted in (("", 12), ("?faced=40", 40), ("?faced=200", 70)):
+        page = client.get(f"/p/{project}/leaderboard{faced}").text
+        table = page[page.index('id="t2"') :].partition("</table>")[0]
+        assert table.count("<th ") == wanted + 1
+        assert min(wanted, 50) == table.count("<tr>") - 1

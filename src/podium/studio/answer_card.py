@@ -45,11 +45,16 @@ class AnswerGain:
     low: float
     high: float
 
-    def describe(self) -> str:
+    def describe(self, digits: int = 4) -> str:
         """The gain and its interval in words."""
-        low, high = format_decimal(self.low, sign=True), format_decimal(self.high, sign=True)
-        span = f" ({low} to {high})" if low and high else ""
-        return f"{format_decimal(self.difference, sign=True)}{span}"
+        return (
+            f"{format_decimal(self.difference, digits, sign=True)}{_format_span(self.low, self.high, digits)}"
+        )
+
+
+def _format_span(low: float, high: float, digits: int, *, sign: bool = True) -> str:
+    ends = [format_decimal(end, digits, sign=sign) or "open" for end in (low, high)]
+    return "" if ends == ["open", "open"] else f" ({ends[0]} to {ends[1]})"
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,9 @@ class AnswerCard:
     explanation: str = ""
     source: str = ""  # what was tried
     title: str = ""  # of the winner, if it is an item that has one
+    low: float = math.nan  # interval of the value
+    high: float = math.nan
+    digits: int = 4  # decimals of the figures
 
     @property
     def name(self) -> str:
@@ -88,11 +96,16 @@ class AnswerCard:
     @property
     def value_text(self) -> str:
         """The value of the metric."""
-        return format_decimal(self.value)
+        return format_decimal(self.value, self.digits)
+
+    @property
+    def interval_text(self) -> str:
+        """The interval of the value."""
+        return _format_span(self.low, self.high, self.digits, sign=False).strip(" ()")
 
     def describe(self) -> str:
         """The choice of a method in a sentence, with the figures of the card and what they were measured on."""
-        gains = [f"{gain.describe()} over {gain.over}" for gain in self.gains]
+        gains = [f"{gain.describe(self.digits)} over {gain.over}" for gain in self.gains]
         gain = f", {' and '.join(gains)}" if gains else ""
         p = f" (p {self.p_text}, corrected)" if self.p_text else ""
         value = f"on held-out queries its {self.metric} is {self.value_text}"
@@ -141,15 +154,16 @@ def build_answer_card(
         return best if best is not None and best.value > card.value else card
     if inputs.board is not None:
         return _answer_by_votes(inputs.board, texts or {})
-    method = inputs.best_method
+    answer = find_answer(inputs.request.preferences)
     why = "there are no labels" if inputs.request.labels is None else "the labels do not cover these results"
+    name = answer.method.name
     return AnswerCard(
-        method,
-        method,
+        name,
+        name,
         "Use",
         certainty="unknown",
-        explanation=f"Its quality is not known, because {why}; it is a sound default for such data.",
-        source=f"{len(inputs.results)} methods",
+        explanation=f"{answer.describe()} How good it is on these data is not known, because {why}.",
+        source="the rule of auto for such data",
     )
 
 
@@ -179,6 +193,7 @@ def _answer_by_labels(inputs: ReportInputs) -> AnswerCard:
         answer.method.name, answer.method.name, "Use", metric, math.nan if answer.value is None else answer.value,
         gains, math.nan if answer.p is None else answer.p, answer.correction, answer.certainty,
         f"{answer.explanation} {answer.loss}", f"{len(methods)} methods on {answer.queries:,} held-out queries",
+        low=math.nan if answer.low is None else answer.low, high=math.nan if answer.high is None else answer.high,
     )  # fmt: skip
 
 
@@ -213,10 +228,12 @@ def _answer_by_tuning(job: Job, metric: str) -> AnswerCard | None:
     )
     p = max((float(rows[n]["p"]) for n in names if n in rows and rows[n]["p"] is not None), default=math.nan)
     trials = len(document.get("trials", ()))
+    low, high = document.get("score_interval") or (math.nan, math.nan)  # jobs of older versions have none
     return AnswerCard(
         document.get("config", "the tuned model"), f"model:{result.get('model', '')}", "Use the tuned model",
         metric, float(value), gains, p, TUNED, judge_certainty(p, [g.difference for g in gains]),
         document.get("sentence", ""), f"{trials:,} configurations on {document.get('queries', 0):,} queries",
+        low=low, high=high,
     )  # fmt: skip
 
 
@@ -230,18 +247,16 @@ def _answer_by_votes(plain: Leaderboard, texts: Mapping[str, ItemText]) -> Answe
     if len(board.rows) > 1:
         second = board.rows[1].item
         p = board.p_value(first.item, second)
-        names = f"the next, {second}"
-        gains = (AnswerGain(names, first.score - board.rows[1].score, math.nan, math.nan),)
+        gains = (AnswerGain(f"the next, {second}", *board.compute_difference(first.item, second)),)
     explanation = (
         f"It is statistically tied with {join_names(tied, NAMED)}."
         if tied
         else f"It leads significantly over all {len(board.rows) - 1:,} others."
     )
-    low, high = (f"{end:.0f}" if math.isfinite(end) else "open" for end in (first.low, first.high))
-    level = f"{100 * board.settings.level:g} %"
     return AnswerCard(
         winner, "", "First place",
-        f"rating, {level} interval {low} to {high}", first.score, gains, p,
+        "rating", first.score, gains, p,
         "corrected for all pairs of items (Holm)", "low" if tied else judge_certainty(p, [1.0]), explanation,
         f"{board.votes:,.10g} votes on {len(board.rows):,} items", str(first.item) if str(first.item) != winner else "",
+        first.low, first.high, 0,
     )  # fmt: skip

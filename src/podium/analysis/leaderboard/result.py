@@ -150,6 +150,17 @@ class Leaderboard(ComparisonAdvice, Result[Standing]):
         """p-value of the two items being equal, corrected for all pairs of the leaderboard."""
         return float(self.p[_find_item_code(self.tally, first), _find_item_code(self.tally, second)])
 
+    def compute_difference(self, first: Id, second: Id) -> tuple[float, float, float]:
+        """The points by which the first item is above the second, with the interval of this one difference."""
+        e, (i, j) = self.estimate, (_find_item_code(self.tally, item) for item in (first, second))
+        spread = math.sqrt(max(self.matrix[i, i] + self.matrix[j, j] - 2 * self.matrix[i, j], 0.0))
+        fewer = np.minimum(self.degrees[i], self.degrees[j])
+        critical = u.student_critical_values(u.critical_value(self.settings.level), np.array([fewer]))[0]
+        gap, half = float(e.scores[i] - e.scores[j]), float(critical) * spread if spread else 0.0
+        low = -math.inf if e.below[i] or e.above[j] else (gap - half) * self.settings.factor
+        high = math.inf if e.above[i] or e.below[j] else (gap + half) * self.settings.factor
+        return gap * self.settings.factor, low, high
+
     def with_votes(self, more: Preferences | Tally) -> Leaderboard:
         """The leaderboard of these votes and more; the fit starts from the old scores."""
         other = more if isinstance(more, Tally) else Tally.from_preferences(more)

@@ -29,7 +29,7 @@ from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext, register_view
 from podium.studio.vote_columns import find_vote_columns, read_vote_table
 
-FACED = 12  # items in the table of direct votes
+FACED = (12, 2, 200)  # items in the table of direct votes: default, least and most
 DRAWN = 200  # items in the chart
 
 
@@ -49,7 +49,7 @@ def build_leaderboard_view(c: ViewContext) -> View:
     if c.data.labels is None:  # the answer of votes is their board, and costs nothing more
         c.find_answer()
     top = c.get_whole_number("top", 0, 0, len(board.rows)) or None
-    count = c.get_whole_number("count", 10, 1, 1000)
+    count, faced = c.get_whole_number("count", 10, 1, 1000), c.get_whole_number("faced", *FACED)
     columns = find_vote_columns(c.work.store, c.project, c.work.settings.roots)
     control, slice_ = c.get_values("control"), c.get_value("slice")
     every_look = c.get_value("anytime") == "1"
@@ -77,13 +77,13 @@ def build_leaderboard_view(c: ViewContext) -> View:
         document |= {"trust": assessment.to_dict()}
         standings += [_table_of_items(b) if isinstance(b, Grid) else b for b in assessment.blocks()]
     more = {
-        "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count, "size": len(board.rows),
+        "words": f"{words[:1].upper()}{words[1:]}.", "top": top or 0, "count": count, "faced": faced,
         "checks": [(WORDS[k.verdict], k.name, k.text) for k in board.checks],
         "notes": [f"{note[:1].upper()}{note[1:]}." for note in notes],
         "columns": columns, "control": control, "slice": slice_, "every_look": every_look,
-        "trust": c.get_value("trust") == "1", "winner": leader,
+        "trust": c.get_value("trust") == "1", "size": len(board.rows), "winner": leader,
     }  # fmt: skip
-    blocks: list[Block] = [*standings, _build_direct_table(named), tabulate_proposals(proposals)]
+    blocks: list[Block] = [*standings, _build_direct_table(named, faced), tabulate_proposals(proposals)]
     head, rows = tabulate_rows((anytime or adjusted or board).rows)
     return View("Leaderboard", document, head, rows, blocks, "board.html", more)
 
@@ -176,9 +176,9 @@ def _build_contextual_blocks(board: ContextualLeaderboard) -> list[Block]:
     return [*blocks, *([doubts] if doubts else [])]
 
 
-def _build_direct_table(board: Leaderboard) -> ReportTable:
+def _build_direct_table(board: Leaderboard, faced: int) -> ReportTable:
     """Share of direct votes that the item of the row won against that of the column, for the best items."""
-    order = board.estimate.order[:FACED].tolist()
+    order = board.estimate.order[:faced].tolist()
     try:
         evidence = collect_evidence(board.tally)
         won, tied = evidence.won, evidence.tied
