@@ -190,10 +190,12 @@ def test_explain_draws(runs):
 
 
 def test_explain_in_a_pipe_is_a_table(runs):
-    found = run("explain", *files(runs), "--query", "1", "--item", "a", "--over", "b")
-    lines = found.stdout.splitlines()
+    words = ("explain", *files(runs), "--query", "1", "--item", "a", "--over", "b")
+    lines = run(*words, "-m", "rrf").stdout.splitlines()
     assert lines[0].split("\t") == ["expert", "rank of a", "rank of b", "favors a"]
     assert len(lines) == 4
+    weighted = run(*words).stdout.splitlines()  # auto weights the experts
+    assert weighted[0].split("\t") == ["expert", "rank of a", "rank of b", "favors a", "weight"]
 
 
 def test_explain_votes(tmp_path):

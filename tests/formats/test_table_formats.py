@@ -75,8 +75,12 @@ def test_votes_that_cannot_be_read() -> None:
         read("left,right,winner\nx,y,left\nx,y,c\n")
     with pytest.raises(InputError, match=r"f.csv:2: the winner 'a' is both"):
         read("item_a,item_b,winner\nb,a,a\n")
-    with pytest.raises(InputError, match=r"f.csv:2: an item is compared with itself"):
+    with pytest.raises(InputError, match=r"f.csv:2: an item is compared with itself; self_votes='skip'"):
         read("winner,loser\nx,x\n")
+    with pytest.raises(InputError, match=r"f.csv:3: the winner of 'x' and 'y' is empty; missing=''"):
+        read("left,right,winner\nx,y,left\nx,y,\n")
+    incomplete = "winner,loser,weight\nx,y,2\nx,,1\ny,x,?\n"
+    assert votes(incomplete, missing=["", "?"]) == [("x", "y", False, 2.0)]
     assert votes("winner,loser\nx,x\nx,y\n", self_votes="skip") == [("x", "y", False, 1.0)]
     assert votes("a,b,winner\nx,y,\nx,y,x\n", missing="") == [("x", "y", False, 1.0)]
     with pytest.raises(InputError, match=r"f.csv:2: the weight is 0"):

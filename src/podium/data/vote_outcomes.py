@@ -168,6 +168,9 @@ def _decode_rows(
             raise error(row, problem, ("rename the items, or give ", Option("winner_codes", "...=a,...=b")))
         choice = named or side
         if choice is None:
+            pair = f"{_format_value(a)} and {_format_value(b)}"
+            if answer is None or answer == "":
+                raise error(row, f"the winner of {pair} is empty", blank)
             accepted = ", ".join(dict.fromkeys((*codes, *pairs.names, *FIRST[:3], *SECOND[:3], *TIE)))
             remedy = (
                 f"accepted: the id of one of the two, or {accepted}; ",
@@ -175,11 +178,7 @@ def _decode_rows(
                 f" decodes other cells, {_EXAMPLES}; ",
                 *blank,
             )
-            raise error(
-                row,
-                f"the winner of {_format_value(a)} and {_format_value(b)} is {_format_value(answer)}",
-                remedy,
-            )
+            raise error(row, f"the winner of {pair} is {_format_value(answer)}", remedy)
         sides.append(choice)
     return sides
 

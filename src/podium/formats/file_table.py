@@ -99,8 +99,12 @@ class FileTable:
                 numbers[row] = parse_number(text)
             except ValueError:
                 shown = "missing" if value is None or value == "" else repr(value)[:80]
-                remedy = f"a {role} is a finite number; omit the row, or list the cells for 'no value' with "
-                raise self.error(row, f"the {role} is {shown}", (remedy, Option("missing"))) from None
+                remedy = (
+                    f"a {role} is a finite number; ",
+                    Option("missing", text),
+                    " skips the rows with this cell",
+                )
+                raise self.error(row, f"the {role} is {shown}", remedy) from None
         return numbers
 
     def select_rows(self, rows: I8) -> FileTable:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from podium.core.errors import InputError, Option, ParameterError, PodiumWarning
-from podium.data.building.validate import Duplicates
+from podium.data.building.validate import SELF_VOTE, Duplicates
 from podium.data.column_roles import LIST_ROLES, VOTE_ROLES, assign_roles
 from podium.data.features import Features
 from podium.data.ids import CodedColumn, Id, Ids
@@ -109,7 +109,13 @@ class TableFormat(Format):
             if self_votes == "skip" and set(pair) <= roles.keys():
                 one, two = (table.columns[roles[role]] for role in pair)
                 table = table.select_rows(np.flatnonzero([a != b for a, b in zip(one, two, strict=True)]))
-            content = _read_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None)
+            try:
+                content = _read_content(table, roles, kind, duplicates, unlisted, codes, warn=missing is None)
+            except InputError as error:
+                if error.problem != SELF_VOTE:
+                    raise
+                remedy = (Option("self_votes", "skip"), " skips such votes")
+                raise InputError(SELF_VOTE, source=error.source, line=error.line, remedy=remedy) from None
             if attributes is not None:
                 content = replace(content, votes=_read_vote_table(table, roles, codes, attributes))
             contents.append(content)
@@ -146,8 +152,7 @@ def _read_content(
         else:
             raise _unknown_kind_error(table, roles)
     if kind == "votes":
-        if "winner" in roles:
-            table = table.drop_missing(roles["winner"])
+        table = _drop_incomplete_votes(table, roles)
         query, expert = _read_query_and_expert(table, roles)
         weight = table.read_numbers(roles["weight"], "weight") if "weight" in roles else None
         if "loser" in roles and "winner" in roles:
@@ -186,6 +191,14 @@ def _read_content(
     return Content(lists, labels, seconds=seconds)
 
 
+def _drop_incomplete_votes(table: FileTable, roles: dict[str, str]) -> FileTable:
+    """The votes whose items, winner and weight are given; the option `missing` names the cells that are not."""
+    for role in ("winner", "loser", "item_a", "item_b", "weight"):
+        if role in roles:
+            table = table.drop_missing(roles[role])
+    return table
+
+
 def _read_winners_and_losers(table: FileTable, roles: dict[str, str]) -> tuple[CodedColumn, CodedColumn]:
     one, two = table.read_ids(roles["winner"], "winner"), table.read_ids(roles["loser"], "loser")
     refuse_sides_as_items(one, two, (roles["winner"], roles["loser"]), table.source.name)
@@ -211,7 +224,7 @@ def _read_pairs(
         PairAnswers(first, second, answers, names),
         codes,
         table.error,
-        (Option("missing"), " lists the cells that mean 'no answer'"),
+        (Option("missing", ""), " skips rows without an answer; name the cell there where it is not empty"),
     )
     if "tie" in roles:
         outcomes = outcomes._replace(tie=outcomes.tie | table.read_marks(roles["tie"])[outcomes.row])
@@ -224,7 +237,7 @@ def _read_vote_table(
     """The votes of a table one by one, with attributes."""
     if "winner" not in roles:
         raise table.source.error("attributes belong to votes, and this table has no winner", 1)
-    table = table.drop_missing(roles["winner"])
+    table = _drop_incomplete_votes(table, roles)
     query, expert = _read_query_and_expert(table, roles)
     weight = table.read_numbers(roles["weight"], "weight") if "weight" in roles else None
     sides_known = "loser" not in roles

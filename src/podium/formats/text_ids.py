@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.core.errors import InputError
+from podium.core.errors import InputError, Option
 from podium.data.ids import Ids
 from podium.kernels import text_rows
 from podium.kernels.dispatch import I8
@@ -59,7 +59,10 @@ def format_plain_ids(ids: Ids, what: str, format: str, group: I8 | None = None) 
         bad = next(v for v in texts if _SPACE.search(v) or "\0" in v)
         raise InputError(
             f"the {what} id {bad[:80]!r} cannot be written as {format}: columns are separated by whitespace",
-            remedy="rename it, or write csv or jsonl",
+            remedy=(
+                "rename it, or choose a format with quoted ids: ",
+                Option("format", "csv", "jsonl", of="writing"),
+            ),
         )
     return texts
 

@@ -89,10 +89,6 @@ def describe_error(files: NamedFiles, error: PodiumError) -> ImportProblem:
                 every = None if part.name == "expert" else number
                 label = label or ACTIONS.get((part.name, shown), "")
                 remedies.append(Remedy(label or f"{LABELS.get(part.name, part.name)} {shown}", change, every))
-    if ("winner of" in text and " is ''" in text) or "is missing" in text:
-        remedies.insert(0, Remedy("Skip the rows with an empty cell", "option.missing=", number))
-    if "itself" in text:
-        remedies.insert(0, Remedy("Skip votes between an item and itself", "option.self_votes=skip", number))
     if number is not None and len(files) > 1:
         remedies.append(Remedy(f"Leave {names[number]} out", "use=ignore", number))
     first = text if place else text[:1].upper() + text[1:]
@@ -107,7 +103,6 @@ LABELS = {
     "format": "Read as",
     "values": "Read the numbers as",
     "kind": "Read the content as",
-    "self_votes": "For votes of an item against itself:",
     "winner_codes": "Read the answers as",
     "unlisted": "Take unlisted items as",
 }
@@ -117,6 +112,8 @@ ACTIONS = {
     ("duplicates", "best"): "Keep the best of duplicate rows",
     ("duplicates", "mean"): "Average duplicate rows",
     ("missing", "none"): "Take every cell as a value",
+    ("missing", ""): "Skip the rows with an empty cell",
+    ("self_votes", "skip"): "Skip votes between an item and itself",
 }
 
 

@@ -18,6 +18,7 @@ from podium.kernels.dispatch import F8, I4, I8
 
 __all__ = [
     "LAST_RANK",
+    "SELF_VOTE",
     "Duplicates",
     "Origin",
     "build_comparisons",
@@ -31,6 +32,7 @@ __all__ = [
 
 Origin = Callable[[int], tuple[str, int | None]]  # input row -> (source, line) for error messages
 LAST_RANK = 2**31 - 1
+SELF_VOTE = "an item is compared with itself"
 
 
 def check_choice(name: str, value: object, accepted: Sequence[str]) -> None:
@@ -246,7 +248,7 @@ def build_comparisons(
             raise InputError("the weights of the votes add up to infinity", remedy="rescale them")
     selfies = np.flatnonzero(winner == loser)
     if len(selfies):
-        raise _row_error("an item is compared with itself", int(selfies[0]), origin, "a vote needs two items")
+        raise _row_error(SELF_VOTE, int(selfies[0]), origin, "a vote needs two items")
     ties = np.zeros(n, np.bool_) if tie is None else check_tie_marks(tie, origin)
     order = np.lexsort((expert, query))
     query_starts = np.searchsorted(query[order], np.arange(queries + 1)).astype(np.int64)
