@@ -83,7 +83,9 @@ def test_crowd_judgements(data_dir: Path) -> None:
 
 
 def test_pairwise_votes(data_dir: Path) -> None:
-    with pytest.raises(InputError, match=r"judgments.csv.gz:406: the winner of .* is empty; missing='' skips"):
+    with pytest.raises(
+        InputError, match=r"judgments.csv.gz:406: the winner of .* is empty; missing='' skips"
+    ):
         read(data_dir, "mirex2005/judgments.csv.gz")
     p = read(data_dir, "mirex2005/judgments.csv.gz", missing="").preferences
     assert p is not None
@@ -97,7 +99,9 @@ def test_pairwise_votes(data_dir: Path) -> None:
 
 def test_a_table_without_header(data_dir: Path) -> None:
     asked = {"format": "csv", "columns": ["expert", "winner", "loser"]}
-    with pytest.raises(InputError, match=r"all_pair.txt.gz:11995: an item is compared with itself; self_votes='skip'"):
+    with pytest.raises(
+        InputError, match=r"all_pair.txt.gz:11995: an item is compared with itself; self_votes='skip'"
+    ):
         read(data_dir, "reading-level/all_pair.txt.gz", **asked)
     p = read(data_dir, "reading-level/all_pair.txt.gz", self_votes="skip", **asked).preferences
     assert p is not None
