@@ -249,6 +249,9 @@ async def change_plan(request: Request) -> Response:
 async def apply_remedy(request: Request) -> Response:
     """Apply the `change` of a remedy, as a click on the Data page does."""
     body, project = await read_body(request), request.path_params["project"]
-    given = parse_request(RemedyRequest, body)
-    work = functools.partial(run_in_process, request, _apply_remedy, project, given.change, given.file)
-    return await answer_once(request, body, work, 200)
+
+    async def apply() -> dict[str, Any]:
+        given = parse_request(RemedyRequest, body)
+        return await run_in_process(request, _apply_remedy, project, given.change, given.file)
+
+    return await answer_once(request, body, apply, 200)

@@ -187,6 +187,7 @@ class NewTokenAnswer(AnswerModel):
 
 class TokenListAnswer(AnswerModel):
     tokens: list[TokenAnswer]
+    next: str | None
 
 
 class AuditEntryAnswer(AnswerModel):

@@ -66,9 +66,9 @@ def current_user(request: Request) -> User:
     return user
 
 
-def read_page(request: Request) -> PageRange:
-    """The part of a list that the address asks for."""
-    text = request.query_params.get("limit", str(USUAL))
+def read_page(request: Request, usual: int = USUAL) -> PageRange:
+    """The part of a list that the address asks for; `usual` records if it names no limit."""
+    text = request.query_params.get("limit", str(usual))
     if not text.isdecimal() or not text.isascii() or len(text) > 6 or not 1 <= int(text) <= MOST:
         raise ParameterError(f"limit is {text[:50]!r}; accepted: whole numbers from 1 to {MOST:,}")
     return PageRange(int(text), request.query_params.get("after", ""))

@@ -20,6 +20,7 @@ from podium.studio.api.route_helpers import (
     PAGE,
     answer_once,
     current_user,
+    cut_page,
     name_parameter,
     read_page,
 )
@@ -38,12 +39,22 @@ async def get_user(request: Request) -> Response:
 
 
 @router.get(
-    "/v1/tokens", **describe_route(None, record_models.TokenListAnswer, "All named tokens", 403, tag="users")
+    "/v1/tokens",
+    **describe_route(
+        None,
+        record_models.TokenListAnswer,
+        "All named tokens, by name",
+        403,
+        422,
+        tag="users",
+        parameters=PAGE,
+    ),
 )
 async def list_tokens(request: Request) -> Response:
     """Names and roles; secrets are not stored."""
-    tokens = await run_in_threadpool(request.app.state.store.tokens)
-    return build_json_response({"tokens": [vars(token) for token in tokens]})
+    page, tokens = read_page(request), await run_in_threadpool(request.app.state.store.tokens)
+    part, further = cut_page(tokens, page, lambda token: str(token.name))
+    return build_json_response({"tokens": [vars(token) for token in part], "next": further})
 
 
 @router.post(

@@ -14,13 +14,20 @@ from starlette.responses import Response
 from podium.core.errors import ParameterError
 from podium.studio.api.openapi_schema import describe_route
 from podium.studio.api.request_parsing import parse_request
-from podium.studio.api.route_helpers import IDEMPOTENCY, PROJECT, answer_once, current_user, name_parameter
+from podium.studio.api.route_helpers import (
+    IDEMPOTENCY,
+    MOST,
+    PROJECT,
+    answer_once,
+    current_user,
+    name_parameter,
+    read_page,
+)
 from podium.studio.api.service_routes import PlainRoute, build_json_response, read_body
 from podium.studio.security import RequestRefused
 from podium.studio.vote_records import check_judge_name, hide_gold
 from podium.studio.voting_service import find_voting_service
 
-PAGE = 1000  # votes of one answer
 BATCH = 1000  # votes of one request
 
 router = APIRouter(route_class=PlainRoute)
@@ -142,6 +149,7 @@ def check_speaker(request: Request, judge: str) -> str:
 
 
 JUDGE = name_parameter("judge", "query", minLength=1, maxLength=100) | {"required": True}
+LIMIT = name_parameter("limit", "query", type="integer", minimum=1, maximum=MOST, default=MOST)
 AFTER = name_parameter("after", "query", type="integer", minimum=0, maximum=10**12, default=0)
 
 
@@ -169,24 +177,25 @@ async def find_next_pair(request: Request) -> Response:
 
 @router.get(
     "/v1/projects/{project}/votes",
-    **_describe(None, VoteListAnswer, "The collected votes of a project", AFTER),
+    **_describe(None, VoteListAnswer, "The collected votes of a project", LIMIT, AFTER),
 )
 async def list_votes(request: Request) -> Response:
-    """The votes of all judges, up to 1,000 per answer; `after` is the number of the last one known.
+    """The votes of all judges, `limit` per answer; `after` is the number of the last one known.
 
     `gold`, the right answer of a gold question, is null for viewers and judges.
     """
     after = request.query_params.get("after", "0")
     if not after.isdecimal() or not after.isascii() or len(after) > 12:
         raise ParameterError(f"after is {after[:50]!r}; accepted: the number of a vote")
+    limit = read_page(request, MOST).limit
     service, project = find_voting_service(request.app.state), request.path_params["project"]
     hidden = hide_gold(current_user(request))
 
     def build() -> dict[str, Any]:
         service.store.collection(project)
-        votes = service.store.votes(project, after=int(after), most=PAGE + 1)
-        further = votes[PAGE - 1].number if len(votes) > PAGE else None
-        return {"votes": [vars(vote) | hidden for vote in votes[:PAGE]], "next": further}
+        votes = service.store.votes(project, after=int(after), most=limit + 1)
+        further = votes[limit - 1].number if len(votes) > limit else None
+        return {"votes": [vars(vote) | hidden for vote in votes[:limit]], "next": further}
 
     return build_json_response(await run_in_threadpool(build))
 

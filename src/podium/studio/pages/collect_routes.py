@@ -119,8 +119,12 @@ def show_vote_page(request: Request, signed: str) -> Response:
 
 
 def _require_judge(invite: JudgeInvite) -> JudgeInvite:
-    if invite.role != "judge" or not invite.judge:
-        raise ParameterError("this link cannot vote; ask for a judge's link")
+    if invite.role != "judge":
+        raise ParameterError("this link shows the board and cannot vote; ask for a judge's link")
+    if not invite.judge:
+        raise ParameterError(
+            "nobody has given a name on this link yet; open it, give one, and vote with the new link"
+        )
     return invite
 
 
