@@ -90,9 +90,11 @@ def build_annotator_votes(
     # a tie says nothing about who is right
     rows = contest_counts.PairVotes._make(column[rows.tied == 0] for column in rows)
     (first, second), pair = number_rows(rows.first, rows.second)
+    # keys are numbered from 0, so the side -1 becomes 2
     shown = np.where(rows.side < 0, 2, rows.side)
     keys, (won, lost) = sum_rows((pair, rows.group, shown), (rows.won * unit, rows.lost * unit))
     of_pair, group, shown = keys
+    # pairs are sorted by their first slot and the slots of a query are contiguous
     pair_starts = np.searchsorted(first, votes.slots).astype(np.int64)
     ends = first.astype(np.int32), second.astype(np.int32)
     return AnnotatorVotes(votes.slots, pair_starts, *ends, of_pair, group, won, lost, shown)
@@ -173,6 +175,7 @@ def _update_pair_truths(given: AnnotatorVotes, coins: AccuracyModel, x: F8) -> t
     """New log odds of the coins, the objective at the old ones, and the log odds of the pairs."""
     right, wrong = -np.logaddexp(0, -x), -np.logaddexp(0, x)
     up, down = _sum_evidence(given, coins, right * coins.weight, wrong * coins.weight)
+    # before any vote both orders of a pair are equally likely, hence log 2
     value = (np.logaddexp(up, down) - np.log(2)).sum()
     value += (coins.weight * (coins.right * right + coins.wrong * wrong)).sum()
     return _compute_accuracy_odds(given, coins, _logistic(up - down)), float(value), up - down
@@ -244,6 +247,7 @@ def _update_class_truths(given: Ratings, rated: I8, x: F8) -> tuple[F8, float, F
     odds = np.repeat(share[None, :], given.items, axis=0)
     core.sum_rating_evidence(given.item, given.group, given.level, given.weight, table, odds)
     total = _logsumexp(odds)
+    # the sum of the log frequencies is their prior of one item per level
     value = total[rated].sum() + share.sum() + (given.weight * (given.prior * table).sum(axis=(1, 2))).sum()
     truth = np.exp(odds - total)
     return _estimate_tables(given, truth, rated), float(value), truth
@@ -262,6 +266,7 @@ def compute_expected_elo(given: AnnotatorVotes, won: F8, lost: F8, k: float, rat
     slots, met = int(given.starts[-1]), won + lost
     ends = (given.first, given.second)
     busy = np.bincount(np.concatenate(ends), np.concatenate((met, met)), slots)
+    # the appended 0 keeps the index of a last query without items valid
     most = np.maximum.reduceat(np.append(busy, 0.0), given.starts[:-1]) if slots else np.zeros(0)
     # so many portions that a single one moves no rating by more than one unit of log odds
     parts = np.maximum(PARTS, np.ceil(rate * k * most)).astype(np.int64)

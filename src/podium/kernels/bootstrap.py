@@ -76,11 +76,13 @@ def build_poisson_tables(totals: F8, squares: F8 | None = None) -> PoissonTables
     """Distributions for vote groups with these total weights and, unless all are 1, sums of squares."""
     unit = np.ones(len(totals))
     if squares is not None:
+        # n votes of weight u have the total n u and the squares n u^2, so u is their ratio
         np.divide(squares, totals, out=unit, where=totals > 0)
     counts = totals / unit
 
     few = np.arange(FEW)[:, None]
     table = poisson_cdf(np.arange(WIDE), np.maximum(few, 1))
+    # a mean of 0 draws no votes, and a last column of 1 ends every search
     table[0], table[:, -1] = 1.0, 1.0
     guide = np.array([np.searchsorted(row, np.arange(GUIDES) / GUIDES) for row in table], np.uint8)
     upto, peak = np.ones(len(counts)), np.ones(len(counts))
@@ -113,12 +115,14 @@ def _mix_bits(x: U8) -> U8:
 def _sample_uniform(key: U8, count: int) -> F8:
     """`count` numbers between 0 and 1 for a round."""
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
+    # the upper 53 bits, as many as a double holds exactly
     return np.asarray((_mix_bits(key + steps) >> np.uint64(11)) * 2.0**-53, np.float64)
 
 
 def sample_cluster_counts(key: U8, clusters: int) -> I8:
     """How often each cluster is drawn in a round; `key` is an array of one."""
     drawn = (_sample_uniform(key, clusters) * clusters).astype(np.int64)
+    # a number just below 1 times the number of clusters can round up to it
     return np.bincount(np.minimum(drawn, clusters - 1), minlength=clusters)
 
 
@@ -141,6 +145,7 @@ def _sample_poisson(key: U8, law: PoissonTables) -> F8:
         peak[left] *= count[left] / law.mean[left]
         count[left] -= 1
     left = np.flatnonzero(rising & many)
+    # rounding can leave the sum of all probabilities below the number drawn: end where they vanish
     while len(left := left[(uniform[left] > upto[left]) & (peak[left] > 1e-300)]):
         count[left] += 1
         peak[left] *= law.mean[left] / count[left]

@@ -50,19 +50,23 @@ def minimize_smooth(
         if np.abs(np.where(free, slope, 0.0)).max(initial=0.0) <= slope_tolerance:
             return Minimum(x, value, step, True)
         along = _multiply_inverse(pairs, np.where(free, slope, 0.0), free)
+        # rounding can turn the quasi-Newton step uphill: forget the curvature and go straight down
         if along @ slope >= 0:
             pairs.clear()
             along = -np.where(free, slope, 0.0)
+        # without curvature the length of a step is unknown; the first one changes all variables by 1 in total
         length = 1.0 if pairs else min(1.0, 1 / max(float(np.abs(along).sum()), 1e-300))
         new = _search_line(objective, x, value, slope, along, length, nonnegative)
         if new is None:
             if not pairs:
                 return Minimum(x, value, step, True)  # no descent is left at the precision of the values
+            # outdated curvature can be the cause: try again along the gradient before giving up
             pairs.clear()
             continue
         to, reached, bend = new
         moved, turned = to - x, bend - slope
         curvature = float(moved @ turned)
+        # a pair without positive curvature would make the inverse indefinite
         if curvature > 1e-12 * float(turned @ turned):
             pairs.append((moved, turned, curvature))
         gain = value - reached
@@ -85,6 +89,7 @@ def _multiply_inverse(pairs: deque[tuple[F8, F8, float]], slope: F8, free: B1) -
         along -= share * turned
     if pairs:
         _, turned, curvature = pairs[-1]
+        # the newest curvature scales the initial inverse (Nocedal and Wright, Numerical Optimization, 7.2)
         along *= curvature / float(turned @ turned)
     for (moved, turned, curvature), share in zip(pairs, reversed(shares), strict=True):
         along += (share - float(turned @ along) / curvature) * moved
@@ -124,6 +129,7 @@ def solve_nonnegative(gram: F8, towards: F8) -> F8:
     """The x >= 0 that minimizes x' gram x / 2 - towards' x (Lawson and Hanson's active sets)."""
     size = len(towards)
     x, used = np.zeros(size), np.zeros(size, np.bool_)
+    # rounding error of the products with gram: a smaller pull is no reason to free a variable
     limit = 10 * np.finfo(float).eps * max(float(np.abs(gram).max(initial=0.0)), 1e-300) * size
     for _ in range(3 * size + 10):
         pull = towards - gram @ x
@@ -143,6 +149,7 @@ def solve_nonnegative(gram: F8, towards: F8) -> F8:
             low = wanted <= 0
             part = float((now[low] / (now[low] - wanted[low])).min())
             x[at] = now + part * (wanted - now)
+            # the variable that reached zero misses it by rounding
             gone = at[(x[at] <= 1e-15 * max(1.0, float(np.abs(x).max()))) & low]
             x[gone] = 0.0
             used[gone] = False

@@ -34,6 +34,7 @@ def find_connections(votes: Votes) -> Connections:
     base = np.repeat(votes.starts[:-1], np.diff(votes.starts))
     stop = np.repeat(votes.starts[1:], np.diff(votes.starts))
     head = base + above_row  # the first row of the same rank
+    # links to the first item of a rank, and from it to the next rank, connect what all pairs would
     tied, next_ = counts & (row != head), counts & (row == head) & (base + upto < stop)
     counted = votes.vote_weight > 0
     won, lost = votes.winner[counted].astype(np.int64), votes.loser[counted].astype(np.int64)
@@ -51,6 +52,7 @@ def find_connections(votes: Votes) -> Connections:
         lists = np.flatnonzero((votes.list_weight > 0) & (np.diff(votes.starts) > 0))
         query = np.repeat(np.arange(len(votes.slots) - 1), np.diff(votes.query_starts))[lists]
         size = np.diff(votes.slots)[query]
+        # a cell for each list and each item of its query; cells that stay free are unlisted items
         begin = np.cumsum(size) - size
         free = np.ones(int(size.sum()), np.bool_)
         where = np.full(len(votes.list_weight), -1)

@@ -222,9 +222,11 @@ def expand_lists(votes: Votes) -> ListVotes:
     row, end = np.arange(len(votes.item)), np.repeat(votes.starts[1:], lengths)
     later = end - row - 1
     upper = np.repeat(row, later)
+    # the pairs of an upper row form a block, along which the lower row runs to the end of the list
     lower = np.repeat(end - np.cumsum(later), later) + np.arange(len(upper))
     upto = count_items_above(votes.starts, votes.rank)[1] + np.repeat(votes.starts[:-1], lengths)
     item = votes.item.astype(np.int64)
+    # rows that end before the upper row's rank does are tied with it
     listed = ListVotes(item[upper], item[lower], lower < upto[upper], source[upper])
     if not votes.below:
         return listed
@@ -246,6 +248,7 @@ def _expand_unlisted(votes: Votes, lengths: I8, source: I8) -> ListVotes:
     begin = np.cumsum(missing) - missing
     each = missing[source]
     upper = np.repeat(np.arange(len(votes.item)), each)
+    # the k-th pair of a listed row meets the k-th unlisted item of its list
     at = np.repeat(begin[source] - (np.cumsum(each) - each), each) + np.arange(len(upper))
     lower = cell[at] - shift[source[upper]]
     tie = np.zeros(len(upper), np.bool_)

@@ -104,6 +104,7 @@ def compute_terms(kind: int, d: F8, width: float, won: F8, lost: F8, tied: F8) -
 
 def _logit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
     """P(first) = 1 / (1 + exp(-d))."""
+    # exp of a number below 0 cannot overflow, and both probabilities keep all their digits
     z = np.exp(-np.abs(d))
     small, large = z / (1 + z), 1 / (1 + z)
     p, q = np.where(d >= 0, large, small), np.where(d >= 0, small, large)
@@ -114,6 +115,7 @@ def _logit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
 
 def _probit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
     """P(first) = Phi(d), the normal CDF."""
+    # the scaled function keeps the ratio finite where Phi itself underflows
     up, down = (np.sqrt(2 / np.pi) / scaled_erfc(-x / np.sqrt(2)) for x in (d, -d))  # phi(x) / Phi(x)
     none = np.zeros_like(d)
     value = -won * normal_log_cdf(d) - lost * normal_log_cdf(-d)
@@ -123,6 +125,7 @@ def _probit(d: F8, _: float, won: F8, lost: F8, __: F8) -> PairTerms:
 
 def _davidson(d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
     """P(first) : P(second) : P(tie) = exp(d / 2) : exp(-d / 2) : nu, nu = exp(width)."""
+    # the largest exponent is taken out, so that none overflows
     top = np.maximum(np.abs(d) / 2, width)
     a, b, c = np.exp(d / 2 - top), np.exp(-d / 2 - top), np.exp(width - top)
     z = a + b + c
@@ -136,10 +139,12 @@ def _davidson(d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
 
 def _rao_kupper(d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
     """P(first) = 1 / (1 + exp(width - d)), P(second) = 1 / (1 + exp(width + d)), else a tie; width > 0."""
+    # P(tie) = P(first) P(second) (theta^2 - 1): a tie is a win for both, times a factor of the width
     up, down = (
         _logit(d - width, 0.0, won + tied, np.zeros_like(d), tied),
         _logit(d + width, 0.0, np.zeros_like(d), lost + tied, tied),
     )
+    # theta^2 - 1 = theta^2 gap, without cancellation at small widths
     gap = -np.expm1(-2 * width)
     value = up.value + down.value - tied * (2 * width + np.log(gap))
     e = down.d - up.d - 2 * tied / gap
@@ -149,7 +154,9 @@ def _rao_kupper(d: F8, width: float, won: F8, lost: F8, tied: F8) -> PairTerms:
 
 def compute_start_width(kind: int, share: float) -> float:
     """The width of ties that gives this fraction of ties between equals."""
+    # no finite width gives only ties, or none
     share = min(max(share, 1e-6), 1 - 1e-6)
+    # between equals nu / (2 + nu) of Davidson's contests are ties, tanh(width / 2) of Rao and Kupper's
     return float(np.log(2 * share / (1 - share)) if kind == DAVIDSON else 2 * np.arctanh(share))
 
 
@@ -194,6 +201,7 @@ def assemble_derivatives(
         strength = (model.shape - 1) * np.exp(x[:size])
         gradient[:size] += strength - (model.shape - 1)
         ridge[:size] += strength
+    # an item without contests and without a prior has a diagonal of 0, by which steps are divided
     diagonal = np.maximum(np.concatenate((sums[1], corners[[1, 3]][picked])) + ridge, 1e-300)
     corner = np.diag(diagonal[size:])
     if len(corner) == 2:
@@ -206,6 +214,7 @@ def compute_prior_value(problem: ContestProblem, x: F8) -> float:
     size, model = problem.size, problem.model
     value = (model.l2 * (x[:size] @ x[:size]) + EXTRA * (x[size:] @ x[size:])) / 2
     if model.shape > 1:
+        # exp(x) - 1 - x is smallest at score 0, the mode of the prior
         value += (model.shape - 1) * (np.expm1(x[:size]) - x[:size]).sum()
     return float(value)
 

@@ -102,6 +102,7 @@ def fit_contests(
     if start is None:
         # log odds of winning, as if all opponents were equal: saves two or three of seven steps
         wins, losses = count_wins_and_losses(contests)
+        # a unit of the probit scale is about 1 / 0.6 units of the logit scale
         start = np.log((wins + 0.5) / (losses + 0.5)) * (0.6 if choice_model.kind == PROBIT else 1.0)
     else:
         start = np.clip(start, -FURTHEST, FURTHEST)

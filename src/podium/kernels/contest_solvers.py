@@ -73,6 +73,7 @@ def iterate_newton(
         x, at, share = _line_search(engine, x, at, move, longest)
         # at rounding level steps stop shrinking: accept that as converged
         stalled = 0.25 * before <= longest <= (FLAT_STALL if compute_axis_error(at) <= FLAT else STALL)
+        # a shortened step says nothing about the distance to the solution
         if share == 1.0 and (stalled or engine.has_converged(at, longest, tolerance)):
             return x, at.gradient, step, True
         before = longest
@@ -88,6 +89,7 @@ def _compute_limited_step(engine: NewtonEngine, x: F8, at: ContestDerivatives) -
     move = engine.compute_step(at)
     longest, limit = _largest_magnitude(move), max(LONGEST, _largest_magnitude(x))
     if limit < longest < np.inf:
+        # a step is at most the gradient over the ridge: this ridge limits it to about `limit`
         more = _largest_magnitude(at.gradient) / limit
         corner = at.corner + more * np.eye(len(at.corner))
         move = engine.compute_step(
@@ -111,8 +113,10 @@ def _line_search(
         new = center_components(problem, x + share * move)
         there = engine.compute_derivatives(new)
         rising = _dot(there.gradient, move)
+        # slopes decide, not values: near the minimum values differ by less than rounding
         if longest * share <= SMOOTH or rising <= 0.5 * down:
             return new, there, share
+        # the secant's zero of the slope, kept within a safe range
         share *= min(max(down / (down + rising), 0.1), 0.7)
 
 
@@ -181,6 +185,7 @@ class SparseNewton:
 
     def compute_derivatives(self, x: F8) -> ContestDerivatives:
         """The derivatives at x."""
+        # the derivatives at the last point keep their array while a trial point writes into the other
         self.bends.reverse()
         sums, corners = self._sums(x)
         return assemble_derivatives(self.problem, x, self.bends[0], sums, corners)
@@ -190,6 +195,7 @@ class SparseNewton:
         problem, model = self.problem, self.problem.model
         bend, corners = self.bends[0], np.zeros((len(self.cuts) - 1, 5))
         if model.kind == LOGIT and problem.side is None and np.ptp(x) < FAR:
+            # one exponential per item instead of one per pair
             strength = np.exp(x - x.max())
             self._run_by_chunk(
                 core.compute_logit_derivatives,
@@ -257,6 +263,7 @@ class SparseNewton:
             along = z + (size / old) * along
             rounds += 1
             if self.table and (rounds == ROUNDS or self.steps > STEPS):
+                # the step is exact, so its length shows the remaining error
                 self.forcing = 0.0
                 # a weakly connected graph, on which conjugate gradients are slow
                 return DenseNewton(self.problem).compute_step(at)

@@ -94,6 +94,7 @@ def compute_products(votes: ContextualVotes, values: F8) -> F8:
     table = np.bincount(votes.first * n + votes.second, values, n * n).reshape(n, n)
     total = np.empty((n + k, n + k))
     met = table + table.T
+    # rows of the design are 1 and -1, so their products sum to the Laplacian of the graph of votes
     total[:n, :n] = np.diag(met.sum(axis=1)) - met
     for column in range(k):
         weighted = values * votes.covariates[:, column]
@@ -173,6 +174,7 @@ def bootstrap_contextual(
         else:
             weight = votes.weight * random.poisson(1.0, len(votes.weight))
         unknowns, residuals = start.copy(), fit.residuals
+        # a resample's Hessian differs little from that of all votes, whose inverse serves all rounds
         for _ in range(ROUND_STEPS):
             step = inverse @ (add_up_gradients(votes, weight * residuals) - penalty * unknowns)
             unknowns += step

@@ -70,9 +70,11 @@ def run_in_threads(kernel: Callable[..., Any], weight: I8, *arguments: Any) -> N
         return
     cuts = np.searchsorted(weight, np.linspace(weight[0], weight[-1], parts + 1))
     cuts[0], cuts[-1] = 0, queries
+    # most calls are small and never start a thread
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(parts) as pool:
         jobs = [pool.submit(kernel, int(a), int(b), *arguments) for a, b in pairwise(cuts) if b > a]
         for job in jobs:
+            # raises here what the kernel raised in its thread
             job.result()

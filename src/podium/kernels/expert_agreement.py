@@ -121,11 +121,13 @@ def estimate_expert_quality(correlation: F8, group: I8, items: I8, length: F8, p
         whole = weight @ inner[panel]
         variance = whole - 2.0 * (same @ (weight * inner[panel])) + same @ (weight * own[panel])
         quality = (inner - own) / np.sqrt(np.maximum(variance, 1e-12))
+        # no variance is left where no other expert has a weight: nothing to correlate with
         quality = np.where(variance > 1e-9, np.clip(quality, -1.0, 1.0), 0.0)
         weight = np.maximum(quality[panel], 0.0) * share
         if not (weight > 0).any():
             break
     active = items > 1
+    # the variance of a correlation over n items that are not associated is 1 / (n - 1)
     error = 1.0 / np.maximum(items - 1.0, 1.0)
     mean = float(quality[active].mean()) if active.any() else 0.0
     spread = max(float((quality[active].var() - error[active].mean()) if active.any() else 0.0), 0.0)
@@ -156,6 +158,7 @@ def measure_order_evidence(queries: Iterable[QueryLists], weight: F8) -> OrderEv
         scale = np.sqrt((place * place).sum(axis=1) * (excess * excess).sum(axis=1))
         varies = others & (scale > 1e-9)
         correlation = -(place * excess).sum(axis=1)[varies] / scale[varies]
+        # a correlation over n rows counts n - 1 times, the inverse of its variance under a random order
         product[expert[varies]] += (size[varies] - 1) * correlation
         degrees[expert[varies]] += size[varies] - 1
         known = (votes > 0) & others[:, None]

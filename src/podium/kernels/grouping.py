@@ -26,6 +26,7 @@ def number_rows(*columns: npt.NDArray[Any]) -> tuple[tuple[I8, ...], I8]:
     key, top = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         width = int(column.max(initial=0)) + 1
+        # the next product would overflow: number the keys so far, which are then at most one per row
         if top > LARGEST_KEY // width:
             count, key = _number_keys(key, top)
             top = max(count, 1)

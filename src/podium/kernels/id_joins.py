@@ -24,6 +24,7 @@ def find_keys(keys: I8, wanted: I8) -> I8:
     if len(keys) == 0:
         return np.full(len(wanted), -1, np.int64)
     order = np.argsort(keys, kind="stable")
+    # a key above all others would be sought past the end
     at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
     found = order[at]
     return np.where(keys[found] == wanted, found, -1)

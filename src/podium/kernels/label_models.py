@@ -79,6 +79,7 @@ def fit_one_coin(votes: LabelVotes, tolerance: float, max_iterations: int) -> La
     def fit_coins(truth: F8) -> F8:
         right = votes.sum_by_group(votes.times * truth[votes.task, votes.label]) + votes.right
         odds = np.log(right / (given + votes.right + votes.wrong - right))
+        # a prior of one task per label keeps the logs of labels that nobody gave finite
         share = np.ones(votes.labels) if votes.symmetric else truth[rated].sum(axis=0) + 1.0
         return np.concatenate((odds, np.log(share / share.sum())))
 
@@ -86,6 +87,7 @@ def fit_one_coin(votes: LabelVotes, tolerance: float, max_iterations: int) -> La
         odds, log_share = x[:groups], x[groups:]
         log_share = log_share - np.log(np.exp(log_share).sum())
         right, wrong = -np.logaddexp(0, -odds), -np.logaddexp(0, odds)
+        # start as if every vote were wrong, and correct the cell of the label that it names
         base = (wrong - np.log(others))[votes.group]
         bonus = votes.sum_by_label(votes.mass * (right[votes.group] - base))
         truth, total = _normalize_rows(log_share + bonus)
@@ -120,6 +122,7 @@ def fit_guessers(
         log_know = -np.logaddexp(0, np.stack((-x[:groups], x[:groups]), axis=1))
         logs = x[groups:].reshape(-1, labels)
         if variational:
+            # only the log odds of the two counts are iterated, since their sum is known
             coin = (given + votes.right + votes.wrong)[:, None] * np.exp(log_know)
             coin_logs, penalty = _expect_logs(coin, prior)
             if votes.symmetric:
@@ -143,6 +146,7 @@ def fit_guessers(
     def update(x: F8) -> tuple[F8, float, F8]:
         coin, log_labels, log_prior = unpack(x)
         know, spam = coin[votes.group, 0], coin[votes.group, 1] + log_labels[votes.group, votes.label]
+        # who knows the label, or guesses it, reports it
         match = np.logaddexp(know, spam)
         truth, total = _normalize_rows(votes.sum_by_label(mass * (match - spam)))
         known = votes.times * truth[votes.task, votes.label] * np.exp(know - match)
@@ -150,6 +154,7 @@ def fit_guessers(
         return pack(known), float(value), truth
 
     chance = _compute_vote_shares(votes)[votes.task, votes.label]
+    # the share of a label in excess of chance, since guesses hit it too
     start = pack(votes.times * np.clip((chance * labels - 1) / max(labels - 1, 1), 0.0, 1.0))
     end = find_fixed_point(lambda x: update(x)[:2], start, tolerance, max_iterations)
     _, value, truth = update(end.x)
@@ -197,6 +202,7 @@ def fit_abilities(
         loss, slope = lose(x)
         ease = np.exp(x[groups + votes.task])
         odds = np.abs(x[votes.group] * ease)
+        # the slope of the logistic is at most 1/4; doubled, as a vote moves an ability and an ease at once
         ability_bend = votes.sum_by_group(mass * ease**2) / 2 + votes.weight
         ease_bend = np.bincount(votes.task, mass * (odds**2 / 2 + 2 * odds), votes.tasks) + 1.0
         bend = np.concatenate((np.where(ability_bend > 0, ability_bend, 1.0), ease_bend))

@@ -132,6 +132,7 @@ def update_weights(optimizer: OptimizerState, gradient: F8) -> None:
     gradient = gradient + l2 * (weights if towards is None else weights - towards)
     steps[0] += 1
     if adam:
+        # decay rates 0.9 and 0.999, the published defaults
         mean += 0.1 * (gradient - mean)
         square += 0.001 * (gradient * gradient - square)
         done = float(steps[0])

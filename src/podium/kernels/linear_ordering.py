@@ -79,6 +79,7 @@ def order_few(margin: F8) -> I8:
     n = len(margin)
     gain = np.zeros((n, 1))  # gain[i, s]: margins of item i over the members of subset s
     for j in range(n):
+        # subsets with item j follow those without it, so column s sums over the bits of s
         gain = np.concatenate((gain, gain + margin[:, j, None]), axis=1)
     subsets = np.arange(2**n)
     size = np.bitwise_count(subsets)
@@ -185,6 +186,7 @@ def _solve_program(weight: F8, cuts: _TriangleCuts, bounds: tuple[F8, F8], most_
     if most_nodes:
         program.integrality_ = [highs.HighsVarType.kInteger] * len(weight)
         solver.setOptionValue("mip_max_nodes", most_nodes)
+        # the default gap would accept an order that is not the best
         solver.setOptionValue("mip_rel_gap", 0.0)
     solver.passModel(program)
     solver.run()

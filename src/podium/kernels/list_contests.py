@@ -96,6 +96,7 @@ class Listwise(SparseNewton):
         self.lists, self.table = lists, False
         self.ones = np.ones(problem.size)
         members = np.diff(lists.starts)
+        # `sum_pairs` also pairs each item with itself, which is no contest: subtracted below
         self.itself = np.bincount(lists.item, np.repeat(lists.weight, members), problem.size).astype(
             np.float64
         )
@@ -106,7 +107,9 @@ class Listwise(SparseNewton):
         sums, corners = super()._sums(x)
         self.x = x[: self.problem.size]
         self.curve = sum_pairs(self.lists, smooth_sums.LOGISTIC_SLOPE, self.x, self.ones)
+        # an item against itself adds tanh(0) = 0 here and a slope of 1/4 below
         sums[0] += sum_pairs(self.lists, smooth_sums.HALF_TANH, self.x, self.ones) - self.lists.net / 2
+        # sums by series are rounded, and a curvature below 0 would spoil the preconditioner
         sums[1] += np.maximum(self.curve - self.itself / 4, 0.0)
         return sums, corners
 

@@ -56,6 +56,7 @@ def number_items(row_starts: I8, item: npt.NDArray[Any] | TextColumn) -> ItemNum
     columns = (slot, rep, came, counts)
     run_in_threads(core.number_items, row_starts, row_starts, value, ordered, *columns)
     starts = segments.offsets(counts)
+    # codes of texts are numbered in the order of the file; slots follow the order of the texts
     if not ordered:
         at = np.repeat(row_starts[:-1] - starts[:-1], counts) + np.arange(int(starts[-1]))
         return _number_by_text(row_starts, starts, slot, rep[at], *item)

@@ -30,9 +30,11 @@ def count_block_sizes(votes: Votes) -> F8:
 
     block = upto - above
     pairs = votes.vote_weight[~votes.tie].sum()
+    # every row of a block counts its share, so that the block counts once
     found = sum_by_size(whole, weight) - sum_by_size(block, np.repeat(weight, lengths) / np.maximum(block, 1))
     if votes.below:
         found -= sum_by_size(whole - lengths, weight)
+    # a comparison is a list of two, and its blocks of one item have no inversions
     found[2] += pairs
     return found
 
@@ -42,6 +44,7 @@ def estimate_dispersion(sizes: F8, distance: float) -> float:
     if distance <= 0 or compute_expected_distance(sizes, 1.0) <= distance:
         return 0.0 if distance <= 0 else 1.0
     low, high = 0.0, 1.0
+    # ends where no double lies between the two
     while high - low > 1e-15 and low < (middle := (low + high) / 2) < high:
         if compute_expected_distance(sizes, middle) < distance:
             low = middle

@@ -91,8 +91,10 @@ class LinearPredictor:
         self._split = l1 > 0 and not positive
         self._bounded = positive or self._split
         self._used = np.concatenate((columns, -columns), axis=1) if self._split else columns
+        # times the rows, so that a penalty means the same for any number of items
         self._l1, self._l2 = l1 * rows, l2 * rows
         gram = self._used.T @ self._used
+        # the small ridge keeps the matrix invertible where columns are constant or collinear
         self._gram = gram + (self._l2 + 1e-9 * rows) * np.eye(len(gram))
 
     def predict(self, coefficients: F8) -> F8:
@@ -106,6 +108,7 @@ class LinearPredictor:
         """
         if not self._used.shape[1]:
             return np.zeros(0)
+        # half the gradient of |target - predictor|^2 + l1 sum |coefficient| at 0
         towards = _multiply_transposed(self._used, target) - self._l1 / 2
         if self._bounded:
             found = solve_nonnegative(self._gram, towards)
@@ -177,11 +180,13 @@ def _compute_target_means(target: F8, starts: I8, loss: str) -> F8:
 
 def _fit_level(predictor: F8, wanted: F8, starts: I8, loss: str) -> F8:
     """exp of the predictor at the best level: its sums, overall or by query, equal those of `wanted`."""
+    # the level absorbs any shift, so the shift is chosen to prevent overflow
     top = np.exp(np.minimum(predictor - predictor.max(initial=0.0), 0.0))
     if loss == "poisson":
         return np.asarray(top * (wanted.sum() / max(top.sum(), 1e-300)))
     sizes = np.diff(starts)
     query = np.repeat(np.arange(len(sizes)), sizes)
+    # shifted by query, so that none underflows as a whole
     highest = np.full(len(sizes), -np.inf)
     np.maximum.at(highest, query, predictor)
     top = np.exp(predictor - highest[query])
@@ -217,6 +222,7 @@ class RetargetingSolution(NamedTuple):
 
 def compute_largest_margin(sizes: I8) -> float:
     """The largest margin that targets of root mean square 1 can keep in queries of these sizes."""
+    # the places 1 .. n of a query, centered, have the squares n (n^2 - 1) / 12
     places = float(np.sum(sizes * (sizes.astype(np.float64) ** 2 - 1))) / 12
     return float(np.sqrt(sizes.sum() / places)) if places > 0 else np.inf
 

@@ -127,6 +127,7 @@ def compute_adherence_slopes(groups: PreferenceGroups, adherence: F8, score: F8)
         return np.bincount(owner, values, len(sizes)).astype(np.float64, copy=False)
 
     (a, a1, a2), (b, b1, b2) = ([sum_by_group(e * s**n) for n in range(3)] for e in (up, 1 / up))
+    # a query of one item has no pairs: Z is 0 except for rounding
     z = np.maximum(a * b - sizes, 1e-300)
     slope, bend = (a1 * b - a * b1) / z, (a2 * b - 2 * a1 * b1 + a * b2) / z
     return sum_by_group(groups.net * s) - groups.total * slope, groups.total * (slope**2 - bend)
@@ -136,6 +137,7 @@ def _solve_rescaling(squares: F8, prior: float, first: F8, second: F8, steady: f
     """The c that minimizes prior c^2 squares + steady sum (t / c - 1)^2; `first`, `second` sum t and t^2."""
     c = np.ones_like(squares)
     for _ in range(60):
+        # the derivative times c^3 / 2, a polynomial
         value = prior * squares * c**4 + steady * (first * c - second)
         slope = 4 * prior * squares * c**3 + steady * first
         c = np.maximum(c - value / np.where(slope > 0, slope, 1.0), c / 8)

@@ -121,6 +121,7 @@ def fit_noisy_contests(given: NoisyContests, x: F8, tolerance: float, max_iterat
     left, steps = _compute_error(at), 0
     while left > tolerance and steps < max_iterations:
         steps += 1
+        # the smaller the error, the more accurate the step, so that convergence is superlinear
         move, promise, length = _solve_trust_region(given, at, radius, min(0.1, left))
         new = compute_derivatives(given, x + move)
         if promise <= ROUNDING * max(abs(at.value), 1.0):  # rounding would decide: use the gradient
@@ -130,6 +131,7 @@ def fit_noisy_contests(given: NoisyContests, x: F8, tolerance: float, max_iterat
             continue
         # actual over predicted gain: how far the quadratic model can be trusted at this radius
         share = (at.value - new.value) / promise
+        # "not >=" rather than "<": a NaN shrinks the radius too
         if not share >= 0.25:
             radius = 0.25 * min(length, radius)
         elif share > 0.75 and length >= 0.99 * radius:

@@ -33,6 +33,7 @@ def compute_smallest_log_chance(ranks: F8) -> F8:
     """The smallest over k of log P(k-th smallest of n uniform numbers <= the k-th smallest of the row)."""
     n = ranks.shape[1]
     k = np.arange(1.0, n + 1)
+    # the k-th smallest of n uniform numbers has the beta distribution (k, n + 1 - k)
     return np.asarray(distributions.beta_log_cdf(k, n + 1 - k, ranks).min(axis=1), np.float64)
 
 
@@ -45,6 +46,7 @@ def compute_joint_log_chance(ranks: F8) -> F8:
     """
     items, n = ranks.shape
     log_factorial = distributions.log_gamma(np.arange(n + 1) + 1.0)
+    # equal ranks have no gap, whose logarithm -inf is right
     with np.errstate(divide="ignore"):
         log_gap = np.log(np.diff(ranks, axis=1, prepend=0.0))
     log_below = np.full((items, n + 1), -np.inf)  # by number of uniform numbers so far

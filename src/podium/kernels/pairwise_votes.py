@@ -105,6 +105,7 @@ def whole_weights(weights: F8) -> tuple[F8, float]:
         if is_near and (np.abs(distinct * simple - nearest) <= 1e-9).all():
             scale = float(simple)
             break
+    # a positive weight stays positive, so that its votes are not excluded
     return np.where(weights > 0, np.maximum(np.rint(weights * scale), 1.0), 0.0), 1.0 / scale
 
 
@@ -167,6 +168,7 @@ def count_items_above(starts: I8, rank: I4) -> tuple[I8, I8]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     new = np.concatenate(([True], rank[1:] != rank[:-1]))
     lengths = np.diff(starts)
+    # equal ranks at the border of two lists are no tie
     new[starts[:-1][lengths > 0]] = True
     first = np.flatnonzero(new)
     group = np.cumsum(new) - 1

@@ -82,6 +82,7 @@ def convolve_by_fft(win: F8, leaf: int = LEAF) -> F8:
             len(some), blocks, width + 1
         )
         while blocks > 1:
+            # a product of two polynomials of degree `width` has 2 width + 1 coefficients
             size = 1 << (2 * width).bit_length()
             wave = np.fft.rfft(part, size)
             wave = wave[:, ::2] * wave[:, 1::2]
@@ -200,6 +201,7 @@ def _compute_gauss_nodes(point: F8, mass: F8, nodes: int = 4) -> tuple[F8, F8]:
     total = mass.sum()
     before, now, off = np.zeros(len(point)), np.sqrt(mass / total), 0.0
     jacobi = np.zeros((nodes, nodes))
+    # Lanczos' recurrence: the eigenvalues of the Jacobi matrix are the nodes (Golub and Welsch, 1969)
     for i in range(nodes):
         jacobi[i, i] = now @ (point * now)
         after = point * now - jacobi[i, i] * now - off * before
@@ -219,6 +221,7 @@ def compute_power_excess(contests: OpponentTable, tilt: F8, powers: PowerSum) ->
     found = np.zeros(len(contests.own))
     lengths = contests.last - contests.first + 1
     work = segments.offsets(lengths * len(powers.rate))
+    # log h by log1p and expm1, which keep the digits of small rates
     tanh, log_half = 2 * np.tanh(powers.rate / 2), np.log1p(np.expm1(-powers.rate) / 2)
     given = (contests, tilt, tanh, log_half, powers.weight, found)
     run_in_threads(core.compute_power_excess, work, *given)

@@ -147,12 +147,14 @@ class MatrixOperator:
             here = padded[block.at]
             later = np.zeros((len(here), here.shape[1] + 1))
             later[:, :-1] = np.cumsum(here[:, ::-1], 1)[:, ::-1]  # sums from each row on
+            # a difference of values is the sum of the gaps between, so sums of sums replace pairs
             if self.m.binary:
                 got = np.take_along_axis(later, block.after, 1)
             else:
                 got = np.zeros_like(here)
                 got[:, :-1] = np.cumsum((block.gap * later[:, :-1])[:, :0:-1], 1)[:, ::-1]
             if whole is not None:
+                # `partial` is 0 for full lists, where the difference would be rounding instead of 0
                 got += (block.partial * (whole[block.matrix] - later[:, 0]))[:, None]
             out += self._sum_by_entry(block.at.ravel(), got.ravel())
         return out[:-1]
@@ -172,6 +174,7 @@ class MatrixOperator:
             if self.m.below:
                 given = block.partial * earlier[:, -1]
                 out[:-1] += np.bincount(block.matrix, given, self.count)[self.owner]
+                # the line above adds it to the listed items too
                 got -= given[:, None]
             out += self._sum_by_entry(block.at.ravel(), got.ravel())
         return out[:-1]
@@ -194,6 +197,7 @@ def _group_lists_by_length(m: PreferenceMatrices, size: int) -> Iterator[_ListBl
         step[:, 1:] = np.subtract(value[:, 1:], value[:, :-1], out=step[:, 1:], where=held[:, 1:])
         new = (step > 0) | ~held
         new[:, 0] = True
+        # running extremes: the place at which the row's value began, and at which the next one begins
         tied = np.maximum.accumulate(np.where(new, place, 0), 1)
         ends = np.full((len(lists), len(place) + 1), len(place))
         ends[:, :-1][new] = np.broadcast_to(place, new.shape)[new]

@@ -134,6 +134,7 @@ def compute_singular_vectors(m: PreferenceMatrices, p: int) -> tuple[F8, F8, F8]
     sigma[sigma <= NOTHING * sigma[:, :1]] = 0.0
     for k in range(1, p):
         by_u, by_v = (np.bincount(m.owner, part[:, k], len(m.query)) for part in (u, v))
+        # a sum of 0 except for rounding does not determine a sign
         sign = np.where(np.where(np.abs(by_u) > 1e-9, by_u, by_v) < 0, -1.0, 1.0)
         factor = np.where(sigma[:, k] > 0, sign, 0.0)[m.owner]
         u[:, k] *= factor
@@ -173,10 +174,12 @@ def _decompose_large(m: PreferenceMatrices, which: I8, head: Parts, p: int) -> P
         return np.column_stack([a.multiply_transposed(x) - value * (left @ x) * right for x in block.T])
 
     kept = min(p - 1, a.size)
+    # a fixed seed, so that every call returns the same vectors
     v = np.random.default_rng(0).normal(size=(a.size, min(kept + SPARE, a.size)))
     for _ in range(RESTARTS):
         blocks = [v]
         for _ in range(DEPTH):
+            # powers of a matrix become parallel: orthogonalize every block
             blocks.append(np.linalg.qr(multiply_block_transposed(multiply_block(blocks[-1])))[0])
         basis = np.linalg.qr(np.hstack(blocks[1:]))[0]
         u, sigma, inner = np.linalg.svd(multiply_block(basis), full_matrices=False)

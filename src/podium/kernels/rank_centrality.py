@@ -31,6 +31,7 @@ def compute_rank_centrality(
 ) -> Centrality:
     """Stationary probabilities; `smoothing` votes are added to both sides of every pair that met."""
     sizes, pairs = np.diff(contests.starts), np.diff(contests.pair_starts)
+    # a tie moves the walk both ways, at half the rate each
     half, total = contests.tied / 2 + smoothing, contests.won + contests.lost + contests.tied + 2 * smoothing
     up, down = (contests.lost + half) / total, (contests.won + half) / total  # first -> second, and back
     label, found = find_weak_components(contests), np.zeros(int(contests.starts[-1]))

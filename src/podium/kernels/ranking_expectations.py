@@ -108,6 +108,7 @@ def compute_expected_metric(
     ideal = worth[:, :1] if pairs is None else pairs.sum(axis=(1, 2))[:, None]
     worth = np.divide(worth, ideal, where=ideal > 0, out=np.zeros_like(worth))
     mean = (chance * worth).sum(axis=1)
+    # the derivative of a mean under exp(omega . fall) / Z is the covariance with fall
     return mean, (chance * (worth - mean[:, None])) @ fall
 
 
@@ -157,6 +158,7 @@ def weigh_pairs(target: MetricTarget, rows: I8) -> F8:
     width = max(1, len(target.gain))
     key, wanted = better * width + worse, one * width + two
     order = np.argsort(key)
+    # a pair above all known ones would be sought past the end
     at = np.minimum(np.searchsorted(key, wanted, sorter=order), max(len(key) - 1, 0))
     found = order[at]
     return np.ascontiguousarray(

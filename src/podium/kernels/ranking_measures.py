@@ -56,12 +56,14 @@ def walk_rankings(rankings: Rankings, walks: list[RankingWalk]) -> F8:
     if not walks or not len(rankings.query):
         return out
     found = rankings.query >= 0
+    # append=0: a query without a ranking has the index -1, which must exist
     sizes = np.where(found, np.diff(rankings.starts, append=0)[rankings.query], 0)
     width = max(len(w.discount) for w in walks)
     discount = np.stack([np.pad(w.discount, (0, width - len(w.discount))) for w in walks])
     kind = np.array([w.kind for w in walks], np.int64)
     gain, limit = np.stack([w.gain for w in walks]), np.stack([w.limit for w in walks])
     # how far down the longest of the walks goes
+    # the limit of BPREF bounds a count of items, not a depth
     depth = np.minimum(sizes, np.max([sizes if w.kind == BPREF else w.limit for w in walks], axis=0))
     given = (*rankings, depth, kind, gain, discount, limit, out)
     run_in_threads(core.walk_rankings, np.concatenate(([0], np.cumsum(sizes))), *given)

@@ -72,6 +72,7 @@ def competition_ranks(group: I8, value: F8) -> I4:
     new_group = np.concatenate(([True], group[1:] != group[:-1]))
     new_value = new_group | np.concatenate(([True], value[1:] != value[:-1]))
     at = np.arange(n)
+    # the running maximum is the row at which the current group (or value) began
     group_at = np.maximum.accumulate(np.where(new_group, at, 0))
     value_at = np.maximum.accumulate(np.where(new_value, at, 0))
     return (value_at - group_at + 1).astype(np.int32)
@@ -173,6 +174,7 @@ def put_last(scores: F8, absent: npt.NDArray[np.bool_], starts: I8, *, if_needed
     bottom = np.minimum.reduceat(np.where(absent, scores, np.inf), begins)
     with np.errstate(invalid="ignore"):  # queries in which nothing is absent
         needed = (top >= low) | (top - bottom > 1e-9 * np.maximum(np.abs(top), np.abs(bottom)))
+    # a query without any present item: every value is as good
     low[np.isinf(low)] = 1.0
     # one lower, and by a clear margin among very large scores
     below = low - np.maximum(1.0, 1e-6 * np.abs(low))

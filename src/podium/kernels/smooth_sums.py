@@ -26,10 +26,12 @@ HALF_TANH, LOGISTIC_SLOPE, LOG_COSH = range(3)
 @cache
 def near_cells(kind: int) -> F8:
     """Tables from the moments of a cell to the series of another, by their distance from -REACH to REACH."""
+    # Chebyshev nodes, and the matrix from values there to coefficients
     angle = (np.arange(TERMS) + 0.5) * np.pi / TERMS
     t = np.cos(angle)
     to_series = np.cos(np.outer(np.arange(TERMS), angle)) * 2 / TERMS
     to_series[0] /= 2
+    # the distance of the cells plus that of places within them, which run from -1/2 to 1/2
     d = np.arange(-REACH, REACH + 1)[:, None, None] + (t[:, None] - t) / 2
     z = np.exp(-np.abs(d))
     values = (np.tanh(d / 2) / 2, z / (1 + z) ** 2, np.abs(d) + 2 * np.log1p(z))[kind]

@@ -81,6 +81,7 @@ def solve_positive(matrix: SparseRows, right: F8, tolerance: float = 1e-13) -> F
     """
     if matrix.height <= DENSE:
         return np.asarray(np.linalg.solve(matrix.to_dense(), right), np.float64)
+    # preconditioned by the diagonal
     scale = 1 / matrix.diagonal()
     x, left = np.zeros(len(right)), right.copy()
     along = scale * left

@@ -71,6 +71,7 @@ def tokenize_lines(data: U1, shape: LineShape, cuts: I8, lowest_rank: int) -> Te
     count = min(dispatch.count_threads(), len(data) // _THREAD_BYTES + 1)
     ends = [0]
     for part in range(1, count):
+        # a single line may be longer than a part
         at = max(len(data) * part // count, ends[-1])
         while at < len(data):
             found = np.flatnonzero(data[at : at + 65536] == 10)
@@ -93,6 +94,7 @@ def tokenize_lines(data: U1, shape: LineShape, cuts: I8, lowest_rank: int) -> Te
         return int(bad[0])
     stops = [row for row, _, _ in results]
     runs = np.concatenate([r for _, _, r in results])
+    # rows were numbered as if no line were blank
     if any(stop != b for stop, b in zip(stops, base[1:], strict=True)):  # blank lines left gaps
         kept = np.concatenate([np.arange(a, b) for a, b in zip(base, stops, strict=False)])
         item_at, item_len, score = item_at[kept], item_len[kept], score[kept]
@@ -115,6 +117,7 @@ def _map_in_threads(work: Callable[[Any], Any], parts: Sequence[Any]) -> list[An
 def _count_lines(data: U1, begin: int, end: int) -> int:
     step = 1 << 22
     count = sum(int(np.count_nonzero(data[k : min(k + step, end)] == 10)) for k in range(begin, end, step))
+    # the last line may lack its line end
     return count + (end > begin and data[end - 1] != 10)
 
 

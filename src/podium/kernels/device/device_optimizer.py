@@ -69,6 +69,7 @@ class DeviceOptimizer:
                 R=ROWS,
             )
             return
+        # the same in PyTorch, where Triton is missing; Adam's decay rates are 0.9 and 0.999
         mean = gradient.to(self.weights.dtype) / count.index_select(0, turn[:1])
         mean += self.l2 * (self.weights - self.towards)
         done = self.steps + turn[1]

@@ -75,6 +75,7 @@ def _sort_rows(where: TorchDevice, scores: Any, level: Any, held: Any) -> tuple[
     falls = torch.zeros_like(order)
     falls[:, 1:] = (ranked[:, :-1] - ranked[:, 1:]) > near
     run = falls.cumsum(dim=1)
+    # one integer per row sorts by run, then grade, then place
     key = (run * (level.max() + 1) + level.gather(1, order)) * n + order
     inside = key.sort(dim=1).indices
     return order.gather(1, inside), run.gather(1, inside)
@@ -109,6 +110,7 @@ def _cascade_changes(where: TorchDevice, gain: Any, discount: Any, counted: Any)
     later = place > place[:, None]  # place k after place a
     ones = torch.ones_like(gain[:, :1])
     before = torch.cat((ones, (1 - gain).cumprod(dim=1)[:, :-1]), dim=1)
+    # the chance to read past all places between two
     through = torch.where(later, (1 - gain)[:, None, :], 1.0).cumprod(dim=2)
     through = torch.cat((ones[:, :, None].expand(-1, n, 1), through[:, :, :-1]), dim=2)
     worth = torch.where(later, through * (d * gain)[:, None, :], 0.0)

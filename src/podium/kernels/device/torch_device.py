@@ -108,6 +108,8 @@ class RecordedStep:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
+            # CUDA requires a warm-up on another stream before it records;
+            # the first steps compile and allocate
             for _ in range(3):
                 turn.zero_()
                 step()

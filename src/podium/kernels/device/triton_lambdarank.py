@@ -80,6 +80,7 @@ def _compute_query_lambdas(
         ties += tl.sum(tl.where(i < n, close - above - 1, 0), 0)
         d = tl.load(discount + above, (i < n) & (above < counted), 0.0)
         tl.store(room + longest + i, d, i < longest)
+        # sigmoid(s_i - s_j) = e_i / (e_i + e_j): one exponential per row instead of one per pair
         tl.store(room + 2 * longest + i, tl.exp(tl.maximum(s - top, -steep)), i < longest)
         tl.store(room + 3 * longest + i, tl.load(gain + i, i < n, 0.0), i < longest)
         tl.store(room + 4 * longest + i, tl.load(weight + i, i < n, 0.0), i < longest)
@@ -205,6 +206,7 @@ def forward(
                     x, y = tl.load(high + at, here, 0.0), tl.load(low + at, here, 0.0)
                     of, known = k[:, None] * units + h[None, :], (k <= width)[:, None] & (h < units)[None, :]
                     v, w = tl.load(upper + of, known, 0.0), tl.load(lower + of, known, 0.0)
+                    # smallest products first; that of the two lower halves is below rounding
                     total = tl.dot(y, v, total)
                     total = tl.dot(x, w, total)
                     total = tl.dot(x, v, total)
@@ -249,6 +251,7 @@ def backward(
                 s = tl.load(slope + mine + i, i < n, 0.0)
                 back = s[:, None] * output[None, :] * (1.0 - unit * unit)
                 b = back.to(x.dtype)
+                # as in `forward`, smallest products first
                 total = tl.dot(tl.trans(b), y, total)
                 total = tl.dot(tl.trans((back - b.to(tl.float32)).to(x.dtype)), x, total)
                 total = tl.dot(tl.trans(b), x, total)
