@@ -1,6 +1,6 @@
 """`auto` without labels on sets that no decision has seen: the amendment of docs/project/auto-protocol.md.
 
-python benchmarks/automatic_unseen.py --data FOLDER [--part lists|votes] [--set NAME] [--json FILE]
+python benchmarks/automatic_unseen.py --data FOLDER [--part lists|votes] [--set NAME] [--first 400] [--json FILE]
 
 Lists: percent of the pairs of a held-out expert that the consensus of the others orders as it does (potato weights: the
 true order), for the method that `choose_method` names and the rivals of `automatic_choice.py`, also with one third of
@@ -28,7 +28,7 @@ from podium.core.errors import capture_warnings
 from podium.data.dataset import Dataset
 from podium.testing.crowds import add_spammers
 
-FIRST, DRAWS, VOTE_DRAWS = 400, 5, 3
+DRAWS, VOTE_DRAWS = 5, 3
 LISTS = {  # set: pattern of its files, and whether every expert is held out in turn instead of a random half
     "sushi 10": ("preflib/00014-sushi/00014-00000001.soc*", False),
     "sushi 100": ("preflib/00014-sushi/00014-00000002.soi*", False),
@@ -43,7 +43,9 @@ SPOILED = ("sushi 10", "sushi 100", "debian", "formula 1", "potato")
 KINDS = ("random", "reversed", "copied")
 SHARE = 1 / 3
 JUDGED = ("mt-bench", "llmeval2", "faireval")
-VOTES = (*JUDGED, "cast2019", "arena")
+MADE = "made pairs"
+VOTES = (*JUDGED, "cast2019", "arena", MADE)
+PAIRS, JUDGES, WORST_JUDGE, BEST_JUDGE, ANSWERED = 300, 12, 0.55, 0.9, 0.5  # of the made pairs
 
 
 def read_table(path: Path) -> list[list[str]]:
@@ -91,14 +93,14 @@ def share_agreement(scores: np.ndarray, held_out: Preferences) -> float:
     return float(np.mean(shares)) if shares else float("nan")
 
 
-def measure_lists(name: str, folder: Path, kind: str | None) -> tuple[dict[str, float], str]:
+def measure_lists(name: str, folder: Path, kind: str | None, first: int) -> tuple[dict[str, float], str]:
     """Means over elections, draws and held-out experts; and the methods that `auto` named."""
     values: dict[str, list[float]] = {m: [] for m in (*RIVALS, "auto")}
     named: set[str] = set()
     truth = dict(read_table(next(folder.glob("small/potato_true*"))))
     every_draw = kind is not None or not (LISTS[name][1] or name == "potato")
     for election in read_elections(name, folder):
-        for draw in range(FIRST, FIRST + (DRAWS if every_draw else 1)):
+        for draw in range(first, first + (DRAWS if every_draw else 1)):
             if name == "potato":
                 true = Preferences.from_rows(
                     [name] * len(truth),
@@ -128,6 +130,8 @@ def measure_lists(name: str, folder: Path, kind: str | None) -> tuple[dict[str, 
 
 def read_votes(name: str, folder: Path, draw: int) -> tuple[Preferences, Any]:
     """Votes and their truth; a random half of the votes of the arena."""
+    if name == MADE:
+        return simulate_pairs(draw)
     if name == "arena":
         path = next(folder.glob("chatbot-arena-counts/*.json.gz"))
         return split_counts(json.loads(gzip.decompress(path.read_bytes())), draw)
@@ -148,6 +152,21 @@ def read_votes(name: str, folder: Path, draw: int) -> tuple[Preferences, Any]:
     gold = {p: best for p, best in read_table(next(folder.glob("llm-judges/gold.csv*"))) if p in set(pair)}
     truth = {p: {"1": float(best == "1"), "2": float(best == "2")} for p, best in gold.items()}
     return Preferences.from_comparisons(pair, judge, winner, loser), Labels.from_dict(truth)
+
+
+def simulate_pairs(draw: int) -> tuple[Preferences, Labels]:
+    """Votes on pairs that share no item, by judges of even accuracies; the truth is drawn."""
+    dice = np.random.default_rng(draw)
+    best = dice.integers(1, 3, PAIRS)
+    accuracy = np.linspace(WORST_JUDGE, BEST_JUDGE, JUDGES)
+    pair, judge = np.nonzero(dice.random((PAIRS, JUDGES)) < ANSWERED)
+    winner = np.where(dice.random(len(pair)) < accuracy[judge], best[pair], 3 - best[pair])
+    names = [f"judge {k}" for k in judge.tolist()]
+    votes = Preferences.from_comparisons(
+        pair.tolist(), names, [str(w) for w in winner.tolist()], [str(3 - w) for w in winner.tolist()]
+    )
+    truth = {p: {"1": float(b == 1), "2": float(b == 2)} for p, b in enumerate(best.tolist())}
+    return votes, Labels.from_dict(truth)
 
 
 def split_counts(content: dict[str, Any], draw: int) -> tuple[Preferences, dict[Any, dict[Any, float]]]:
@@ -173,11 +192,13 @@ def split_counts(content: dict[str, Any], draw: int) -> tuple[Preferences, dict[
     return votes, truth
 
 
-def measure_votes(name: str, folder: Path, share: float, kind: Any) -> tuple[dict[str, float], str]:
+def measure_votes(
+    name: str, folder: Path, share: float, kind: Any, first: int
+) -> tuple[dict[str, float], str]:
     """Means over the draws by method; and the methods that `auto` named."""
     values, named = [], set()
-    draws = DRAWS if name == "arena" else VOTE_DRAWS if share else 1
-    for draw in range(FIRST, FIRST + draws):
+    draws = DRAWS if name == "arena" else VOTE_DRAWS if share or name == MADE else 1
+    for draw in range(first, first + draws):
         votes, truth = read_votes(name, folder, draw)
         crowd = add_spammers(votes, share, kind, draw, truth) if share else votes
         chosen = choose_method(crowd).method
@@ -211,6 +232,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--part", choices=("lists", "votes"))
     parser.add_argument("--set", action="append", choices=(*LISTS, *VOTES), help="a set; may be repeated")
+    parser.add_argument("--first", type=int, default=400, help="the first draw")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -220,17 +242,17 @@ def main() -> None:
             for name in LISTS if kind is None else SPOILED:
                 if options.set and name not in options.set:
                     continue
-                values, named = measure_lists(name, options.data, kind)
+                values, named = measure_lists(name, options.data, kind, options.first)
                 rows.append({"set": name, "kind": kind, "named": named, "values": values})
                 label = f"{name}, {SHARE:.0%} {kind}" if kind else name
                 print(
                     f"{label:26}" + "".join(f"{v:13.2f}" for v in values.values()) + f"  {named}", flush=True
                 )
     for name in () if options.part == "lists" else VOTES:
-        for share, kind in CELLS if name in JUDGED else CELLS[:1]:
+        for share, kind in CELLS if name in (*JUDGED, MADE) else CELLS[:1]:
             if options.set and name not in options.set:
                 continue
-            values, named = measure_votes(name, options.data, share, kind)
+            values, named = measure_votes(name, options.data, share, kind, options.first)
             rows.append({"set": name, "share": share, "kind": kind, "named": named, "values": values})
             rivals = {n: v for n, v in values.items() if n != "auto"}
             best, worst = max(rivals, key=rivals.__getitem__), min(rivals, key=rivals.__getitem__)
