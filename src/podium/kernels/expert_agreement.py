@@ -100,7 +100,8 @@ def find_copies(correlation: F8, shared: I8, panel: I8) -> I8:
     number = np.arange(len(equal), dtype=np.int64) + len(panel)
     number[panel] = label_matrix_components(equal[panel])
     others = np.setdiff1d(np.flatnonzero(equal.any(axis=1)), panel)
-    number[others] = number[panel][equal[others].argmax(axis=1)]
+    if len(others):
+        number[others] = number[panel][equal[others].argmax(axis=1)]
     return np.unique(number, return_inverse=True)[1]
 
 

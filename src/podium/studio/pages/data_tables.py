@@ -81,6 +81,7 @@ def build_table_page(
     `links` are the addresses of the rows, one for each or by their first cells. The cells of the columns of items
     show the titles in `texts`; a search finds their ids, too.
 
+    >>> from podium.core.tables import Grid
     >>> table = ReportTable(Grid(("item", "score"), (("b", "2.0"), ("a", "10.0"), ("c", ""))))
     >>> [row[0] for row in build_table_page(table, "t", [("t.sort", "-2")]).rows]
     ['a', 'b', 'c']
