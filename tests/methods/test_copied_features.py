@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from podium import Features, make
+from podium import Features, Preferences, make
 from podium.core.errors import PodiumWarning
 from podium_papers.retargeting_synthetic import SyntheticProblem, as_preferences
 
@@ -30,6 +30,20 @@ def test_a_list_that_is_a_feature_does_not_displace_the_others():
         plain = make("retargeting").fit(p, features=features_of(item, x))
         assert np.allclose(model.aggregate(p, wide).scores, plain.aggregate(p, features_of(item, x)).scores)
         assert model.feature_weights()["f1"] == 0
+
+
+def test_a_good_feature_of_few_items_is_not_taken_for_a_copy():
+    """A few ranks cannot tell a feature as good as the best list from a copy of that list with noise."""
+    random = np.random.default_rng(0)
+    items = [f"d{i}" for i in range(32)]
+    for _ in range(20):
+        truth = random.normal(size=32)
+        lists = truth[:, None] + random.normal(size=(32, 3)) * (0.2, 3.0, 3.0)
+        x = np.column_stack((truth + 0.3 * random.normal(size=32), random.normal(size=32)))
+        orders = {f"list {j}": [items[i] for i in np.argsort(-lists[:, j])] for j in range(3)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PodiumWarning)
+            make("retargeting").fit(Preferences.from_lists({"q": orders}), features=features_of(items, x))
 
 
 def test_a_feature_near_every_list_is_no_copy_of_one():

@@ -15,6 +15,7 @@ COPY = 5e-3  # unexplained fraction of a list's ranks below which a feature is t
 CLOSE = 0.35  # the same, below which it may be the list with noise
 NEWS = 0.1  # fraction of the other lists' common order, beyond the list, that a feature of its own explains
 GOOD = 0.8  # fraction of the reliable part of that order from which a list may take the place of all others
+FEWEST = 50  # ranked items below which chance alone moves NEWS too much to tell a copy with noise from a good feature
 
 
 def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dict[int, int]:
@@ -23,7 +24,7 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
     Ranks are compared, so any monotone transform counts as a copy. A feature that orders the items of a list as
     the list does is a copy. One that nearly does, while the other features together do not, is a copy with noise
     if it says nothing about the other lists that the list does not say, unless there are no other lists, or that
-    list has nearly all that they have in common. `table` has a column per expert.
+    list has nearly all that they have in common, or ranks too few items to tell. `table` has a column per expert.
     """
     lists, index = preferences.lists, preferences.index
     places = np.stack([_rank_in_groups(index.starts, column) for column in values.T], axis=1)
@@ -44,7 +45,7 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
             mine = _rank_in_groups(starts, values[item, feature])
             far = _compute_unexplained(own, mine)
             news = 1.0 - _compute_unexplained(_remove(agreed, own), _remove(mine, own))
-            is_near = far < CLOSE and news < NEWS and not is_useful
+            is_near = len(rows) >= FEWEST and far < CLOSE and news < NEWS and not is_useful
             if far < COPY or (is_near and _compute_left(column, np.delete(values, feature, axis=1)) > CLOSE):
                 copies[feature] = expert
     return copies
