@@ -44,8 +44,8 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
 
     Ranked lists and search scores: `quality_weighted`; a single expert: `rrf`, which keeps its order. Ratings
     on a scale (`count_rating_levels`): `dawid_skene`, above eleven levels `crowdagg`. Votes by several judges:
-    `crowd_bt`; by one: `bradley_terry`. `crowdagg` replaces the two models of judges where they side with a minority
-    that contradicts the others.
+    `crowd_bt`, or `dawid_skene` where every query has two items only; by one: `bradley_terry`. `crowdagg` replaces
+    the two models of judges where they side with a minority that contradicts the others.
     docs/project/auto-protocol.md has the measurements behind this.
 
     >>> lists = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}})
@@ -65,8 +65,10 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
                 "It gives up the judges' differences: a column with the judge of each vote would show them."
             )
             return MethodRecommendation(make("bradley_terry", **parameters), reason, loss)
+        # in a query of two items there is nothing to rank: its votes are labels with two values
+        name = "crowd_bt" if preferences.index.sizes.max(initial=0) > 2 else "dawid_skene"
         reason = f"votes of {counted}, each weighted by its estimated quality"
-        return _recommend_for_crowd(preferences, make("crowd_bt", **parameters), reason, unmeasured)
+        return _recommend_for_crowd(preferences, make(name, **parameters), reason, unmeasured)
     levels = count_rating_levels(preferences) if experts > 1 else 0
     if levels > MOST_LEVELS:
         reason = f"ratings by {counted} on {levels} levels, each weighted by its estimated quality"
