@@ -2,6 +2,7 @@
 
 python benchmarks/automatic_choice.py --data FOLDER --part development [--quick] [--json FILE]
 python benchmarks/automatic_choice.py --data FOLDER --part confirmation
+python benchmarks/automatic_choice.py --data FOLDER --spoil mq2008 --first 220 --draws 20
 
 NDCG@10 in points of 100 of `quality_weighted` and its rivals on real sets, and of `rrf`, `rbc` and `quality_weighted`
 on sets in which a share of the experts was replaced. docs/project/auto-protocol.md says what is measured, and why.
@@ -123,8 +124,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--part", choices=list(REAL), default="development")
     parser.add_argument("--quick", action="store_true", help="one seed, one third of bad experts only")
+    parser.add_argument("--spoil", metavar="SET", help="only the made data of this set")
+    parser.add_argument("--first", type=int, help="the first seed of the made data")
+    parser.add_argument("--draws", type=int, help="the number of seeds of the made data")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    rows = [] if options.spoil else measure_real_sets(options)
+    rows += measure_spoiled_sets(options)
+    if options.json is not None:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def measure_real_sets(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Every method on the sets of the part as they are."""
     rows: list[dict[str, Any]] = []
     print(f"{'set':34}" + "".join(f"{name:>13}" for name in (*RIVALS, METHOD)))
     for name in REAL[options.part]:
@@ -133,13 +145,23 @@ def main() -> None:
         rows.append({"set": name, **values})
         print(f"{name:34}" + "".join(f"{v:13.2f}" for v in values.values()), flush=True)
     means = [float(np.mean([r[m] for r in rows])) for m in (*RIVALS, METHOD)]
-    print(f"{'mean':34}" + "".join(f"{v:13.2f}" for v in means))
+    print(f"{'mean':34}" + "".join(f"{v:13.2f}" for v in means) + "\n")
+    return rows
+
+
+def measure_spoiled_sets(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """`rrf`, `rbc` and the method where a share of the experts is replaced; the gap is the mean over the seeds."""
+    rows: list[dict[str, Any]] = []
     print(
-        f"\n{'set, kind and share of bad experts':34}{'rrf':>8}{'rbc':>8}{METHOD:>18}{'against the better':>20}"
+        f"{'set, kind and share of bad experts':34}{'rrf':>8}{'rbc':>8}{METHOD:>18}{'against the better':>20}"
     )
-    first = FIRST_SEED[options.part]
-    for name, draws in SPOILED[options.part].items():
-        seeds = range(first, first + (1 if options.quick else draws))
+    first = FIRST_SEED[options.part] if options.first is None else options.first
+    sets = SPOILED[options.part]
+    for name, usual_draws in (
+        {options.spoil: sets.get(options.spoil, 1)}.items() if options.spoil else sets.items()
+    ):
+        draws = 1 if options.quick else options.draws or usual_draws
+        seeds = range(first, first + draws)
         preferences, labels = load_set(name, options.data)
         for kind, share in itertools.product(KINDS, SHARES[1:2] if options.quick else SHARES):
             spoiled = [spoil_experts(preferences, kind, share, seed) for seed in seeds]
@@ -154,8 +176,7 @@ def main() -> None:
                 f"{label:34}{mean[0]:8.1f}{mean[1]:8.1f}{mean[2]:18.1f}{gap.mean():+14.1f}{spread}",
                 flush=True,
             )
-    if options.json is not None:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return rows
 
 
 if __name__ == "__main__":
