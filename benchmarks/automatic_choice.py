@@ -63,7 +63,8 @@ def read_columns_as_experts(features: Features) -> Preferences:
     n = len(columns)
     expert = np.repeat([f"column {c + 1}" for c in columns], len(item)).tolist()
     score = values[:, columns].T.reshape(-1).astype(np.float64)
-    return Preferences.from_rows(np.tile(query, n).tolist(), expert, np.tile(item, n).tolist(), score=score)
+    queries, items = np.tile(query, n).tolist(), np.tile(item, n).tolist()
+    return Preferences.from_rows(queries, expert, items, score=score, unlisted="below")
 
 
 def spoil_experts(preferences: Preferences, kind: str, share: float, seed: int) -> Preferences:
@@ -86,7 +87,7 @@ def spoil_experts(preferences: Preferences, kind: str, share: float, seed: int) 
                 copied = copied or entries
             rows += [(query, expert, item, rank) for item, rank in entries]
     query_of, expert_of, item_of, rank_of = (list(column) for column in zip(*rows, strict=True))
-    return Preferences.from_rows(query_of, expert_of, item_of, rank=rank_of)
+    return Preferences.from_rows(query_of, expert_of, item_of, rank=rank_of, unlisted=preferences.unlisted)
 
 
 def replace_entries(

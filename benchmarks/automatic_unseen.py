@@ -1,11 +1,13 @@
 """`auto` without labels on sets that no decision has seen: the amendment of docs/project/auto-protocol.md.
 
-python benchmarks/automatic_unseen.py --data FOLDER [--part lists|votes] [--set NAME] [--first 400] [--json FILE]
+python benchmarks/automatic_unseen.py --data FOLDER [--part lists|assigned|votes] [--set NAME] [--first 400]
 
 Lists: percent of the pairs of a held-out expert that the consensus of the others orders as it does (potato weights: the
 true order), for the method that `choose_method` names and the rivals of `automatic_choice.py`, also with one third of
-the experts replaced by bad ones. Votes: pairs in the right order, percent, against all methods of `robustness.py` that
-read them and `copeland`, also with annotators added as in `automatic_crowds.py`.
+the experts replaced by bad ones. Assigned: NDCG@10 of feature columns of LETOR sets as experts, each with a random
+third or the best ten of the items of a query; and pairs in the true order of made surveys, whose experts rank items
+that were assigned to them. Votes: pairs in the right order, percent, against all methods of `robustness.py` that read
+them and `copeland`, also with annotators added as in `automatic_crowds.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from automatic_choice import RIVALS, spoil_experts
+from automatic_choice import RIVALS, load_set, measure, spoil_experts
 from automatic_crowds import CELLS, can_read
 from robustness import METHODS, one
 
@@ -43,6 +45,9 @@ SPOILED = ("sushi 10", "sushi 100", "debian", "formula 1", "potato")
 KINDS = ("random", "reversed", "copied")
 SHARE = 1 / 3
 JUDGED = ("mt-bench", "llmeval2", "faireval")
+THINNED = ("ohsumed", "mslr-web10k-sample")
+SURVEY_ITEMS, SURVEY_LENGTH, SURVEY_NOISE = 60, 8, 6.0
+SLOPES = {"evenly": 0.0, "the worst most": 1.0, "the best most": -0.5}  # of the odds of being assigned
 MADE = "made pairs"
 VOTES = (*JUDGED, "cast2019", "arena", MADE)
 PAIRS, JUDGES, WORST_JUDGE, BEST_JUDGE, ANSWERED = 300, 12, 0.55, 0.9, 0.5  # of the made pairs
@@ -114,7 +119,7 @@ def measure_lists(name: str, folder: Path, kind: str | None, first: int) -> tupl
             else:
                 splits = split_experts(name, election, draw)
             for used, held_out in splits:
-                crowd = spoil_experts(used, kind, SHARE, draw).with_unlisted(used.unlisted) if kind else used
+                crowd = spoil_experts(used, kind, SHARE, draw) if kind else used
                 place = {item: k for k, item in enumerate(crowd.index.items.tolist())}
                 where = [place.get(item, -1) for item in held_out.index.items.tolist()]
                 method = choose_method(crowd).method
@@ -126,6 +131,77 @@ def measure_lists(name: str, folder: Path, kind: str | None, first: int) -> tupl
                     scores = np.append(scores, scores.min() - 1.0)
                     values[m].append(share_agreement(scores[where], held_out))
     return {m: float(np.nanmean(v)) for m, v in values.items()}, ", ".join(sorted(named))
+
+
+def thin_lists(preferences: Preferences, keep: str, draw: int) -> Preferences:
+    """Of every list a random third, or the best ten."""
+    dice, lists, rows = np.random.default_rng(draw), preferences.lists, []
+    for first, last in zip(lists.starts[:-1].tolist(), lists.starts[1:].tolist(), strict=True):
+        length = last - first
+        some = np.sort(dice.permutation(length)[: max(2, length // 3)])
+        rows.append(first + (some if keep == "a random third" else np.arange(min(length, 10))))
+    kept = np.concatenate(rows)
+    which = lists.list_of_row[kept]
+    return Preferences.from_rows(
+        preferences.queries.take(lists.query_of_list[which]).tolist(),
+        preferences.experts.take(lists.expert[which]).tolist(),
+        preferences.index.items.take(lists.item[kept]).tolist(),
+        rank=lists.rank[kept].tolist(),
+    )
+
+
+def simulate_survey(experts: int, slope: float, draw: int) -> tuple[Preferences, Preferences]:
+    """Experts who rank assigned items with noise, and the true order."""
+    dice = np.random.default_rng(draw)
+    place = np.arange(SURVEY_ITEMS) / SURVEY_ITEMS
+    odds = 1.0 + slope * place
+    lists = {}
+    for k in range(experts):
+        assigned = dice.choice(SURVEY_ITEMS, SURVEY_LENGTH, replace=False, p=odds / odds.sum())
+        lists[f"expert {k}"] = assigned[
+            np.argsort(assigned + dice.normal(0, SURVEY_NOISE, SURVEY_LENGTH))
+        ].tolist()
+    return Preferences.from_lists({"survey": lists}), Preferences.from_lists(
+        {"survey": {"truth": list(range(SURVEY_ITEMS))}}
+    )
+
+
+def measure_assigned(
+    folder: Path, first: int, wanted: list[str] | None
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """By case, the means over the draws of every method."""
+    for name in THINNED:
+        if wanted and name not in wanted:
+            continue
+        preferences, labels = load_set(name, folder)
+        for keep in ("a random third", "the best ten"):
+            draws = range(first, first + (DRAWS if keep == "a random third" else 1))
+            crowds = [thin_lists(preferences, keep, draw) for draw in draws]
+            yield (
+                f"{name}, {keep}",
+                {
+                    m: float(np.mean([np.nanmean(measure(resolve(m, c), c, labels)) for c in crowds]))
+                    for m in (*RIVALS, "auto")
+                },
+            )
+    for experts in (30, 300):
+        for label, slope in SLOPES.items():
+            if wanted and "surveys" not in wanted:
+                continue
+            values: dict[str, list[float]] = {m: [] for m in (*RIVALS, "auto")}
+            for draw in range(first, first + DRAWS):
+                crowd, truth = simulate_survey(experts, slope, draw)
+                place = {item: k for k, item in enumerate(crowd.index.items.tolist())}
+                where = [place.get(item, -1) for item in truth.index.items.tolist()]
+                for m, found in values.items():
+                    scores = make(resolve(m, crowd)).aggregate(crowd).scores
+                    found.append(share_agreement(np.append(scores, scores.min() - 1.0)[where], truth))
+            yield f"{experts} experts, {label}", {m: float(np.mean(v)) for m, v in values.items()}
+
+
+def resolve(method: str, preferences: Preferences) -> str:
+    """The method that `auto` is."""
+    return repr(choose_method(preferences).method) if method == "auto" else method
 
 
 def read_votes(name: str, folder: Path, draw: int) -> tuple[Preferences, Any]:
@@ -230,14 +306,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--part", choices=("lists", "votes"))
-    parser.add_argument("--set", action="append", choices=(*LISTS, *VOTES), help="a set; may be repeated")
+    parser.add_argument("--part", choices=("lists", "assigned", "votes"))
+    known = (*LISTS, *THINNED, "surveys", *VOTES)
+    parser.add_argument("--set", action="append", choices=known, help="a set; may be repeated")
     parser.add_argument("--first", type=int, default=400, help="the first draw")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    if options.part != "votes":
-        print(f"{'set':26}" + "".join(f"{m:>13}" for m in (*RIVALS, "auto")) + "  auto is", flush=True)
+    header = "".join(f"{m:>13}" for m in (*RIVALS, "auto"))
+    if options.part in (None, "lists"):
+        print(f"{'set':30}{header}  auto is", flush=True)
         for kind in (None, *KINDS):
             for name in LISTS if kind is None else SPOILED:
                 if options.set and name not in options.set:
@@ -246,9 +324,14 @@ def main() -> None:
                 rows.append({"set": name, "kind": kind, "named": named, "values": values})
                 label = f"{name}, {SHARE:.0%} {kind}" if kind else name
                 print(
-                    f"{label:26}" + "".join(f"{v:13.2f}" for v in values.values()) + f"  {named}", flush=True
+                    f"{label:30}" + "".join(f"{v:13.2f}" for v in values.values()) + f"  {named}", flush=True
                 )
-    for name in () if options.part == "lists" else VOTES:
+    if options.part in (None, "assigned"):
+        print(f"{'case':36}{header}", flush=True)
+        for label, values in measure_assigned(options.data, options.first, options.set):
+            rows.append({"set": label, "values": values})
+            print(f"{label:36}" + "".join(f"{v:13.2f}" for v in values.values()), flush=True)
+    for name in VOTES if options.part in (None, "votes") else ():
         for share, kind in CELLS if name in (*JUDGED, MADE) else CELLS[:1]:
             if options.set and name not in options.set:
                 continue

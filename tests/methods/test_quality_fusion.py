@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -127,7 +129,7 @@ def test_ranks_decide_in_full_lists_and_listing_where_ranks_are_noise():
 
 @pytest.mark.parametrize("points", ["rrf", "rbc"])
 def test_the_rule_gives_the_scores_and_the_explanation(points):
-    p = simulate(GOOD, depth=8)
+    p = simulate(GOOD, depth=8).with_unlisted("below")
     method = QualityWeightedFusion(points=points)
     rule, consensus = method.choose_rule(p), method.aggregate(p)
     assert rule.name == points
@@ -283,6 +285,92 @@ def test_scores_are_points_of_which_the_order_counts_in_part():
     assert scores == pytest.approx(expected, rel=1e-9)
     item = consensus.ranking(7)[2]
     assert sum(method.explain(p, 7, item).values()) == pytest.approx(scores[item], rel=1e-9)
+
+
+def share_right(items, scores):
+    """Pairs of a list that scores order as the list does; a tie counts one half."""
+    gaps = [np.sign(scores[a] - scores[b]) for a, b in itertools.combinations(items, 2)]
+    return (1 + np.mean(gaps)) / 2
+
+
+def measure_evidence_plainly(lists, weights, order):
+    """The share of what listing predicts in what order predicts, list by list from all other lists."""
+    share, by_count, by_mean = [], [], []
+    for own, items in lists.items():
+        count, places, total = (
+            dict.fromkeys(items, 0.0),
+            dict.fromkeys(items, 0.0),
+            dict.fromkeys(items, 1e-300),
+        )
+        for other, theirs in lists.items():
+            for k, item in enumerate(theirs):
+                if other != own and item in count:
+                    count[item] += weights[other]
+                    total[item] += weights[other] * order[other]
+                    places[item] += weights[other] * order[other] * (0.5 - (k + 0.5) / len(theirs))
+        share.append(weights[own] * order[own])
+        by_count.append(share_right(items, {i: round(count[i], 9) for i in items}))
+        by_mean.append(share_right(items, {i: round(places[i] / total[i], 9) for i in items}))
+    share = np.array(share) / sum(share)
+    gain = share @ by_count - 0.5
+    error = np.sqrt(share**2 @ (np.array(by_count) - 0.5 - gain) ** 2)
+    return np.clip((gain + 2 * error) / (share @ by_mean - 0.5), 0, 1)
+
+
+def test_scores_of_items_that_were_assigned_are_damped_means():
+    """Formula and evidence, written plainly; contributions add up to the score."""
+    dice = np.random.default_rng(3)
+    lists = {}
+    for k in range(40):
+        assigned = dice.choice(30, 8, replace=False)
+        lists[f"e{k}"] = [f"d{i:02d}" for i in assigned[np.argsort(assigned + dice.normal(0, 3 + k % 5, 8))]]
+    p = Preferences.from_lists({"survey": lists})
+    method = QualityWeightedFusion(points="rrf", damping=4)
+    estimate = method._estimate(p, np.ones(40))
+    weights, order = (
+        dict(zip(p.experts, x.tolist(), strict=True)) for x in (estimate.weights, estimate.order)
+    )
+    silence = 1 - measure_evidence_plainly(lists, weights, order)
+    assert 0 < silence < 1
+    prior = silence * np.mean([1 / (60 + r) for r in range(1, 9)])
+    spare = 4 * np.mean([w for w in weights.values() if w > 0])
+    expected = {}
+    for item in {item for items in lists.values() for item in items}:
+        total = listing = 0.0
+        for expert, items in lists.items():
+            if item in items:
+                points = [1 / (61 + r) for r in range(8)]
+                counted = order[expert] * points[items.index(item)] + (1 - order[expert]) * np.mean(points)
+                total += weights[expert] * (counted - prior)
+                listing += weights[expert]
+        expected[item] = total / (1 + silence * listing / spare)
+    consensus = method.aggregate(p)
+    assert consensus.to_dict()["survey"] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    item = consensus.ranking("survey")[2]
+    assert sum(method.explain(p, "survey", item).values()) == pytest.approx(expected[item], rel=1e-9)
+
+
+def test_assigned_items_are_ranked_by_what_is_said_of_them():
+    """Everybody ranks ten assigned items of forty, some of which are assigned more often, in the true order."""
+    dice, share = np.random.default_rng(5), np.linspace(1, 5, 40)
+    lists = {}
+    for k in range(400):
+        assigned = dice.choice(40, 10, replace=False, p=share / share.sum())
+        lists[f"e{k}"] = [f"d{i:02d}" for i in assigned[np.argsort(assigned + dice.normal(0, 4, 10))]]
+    p = Preferences.from_lists({"survey": lists})
+    correlation = {}
+    for unlisted in ("unknown", "below"):
+        order = make("quality_weighted").aggregate(p.with_unlisted(unlisted)).ranking("survey")
+        correlation[unlisted] = np.corrcoef([int(item[1:]) for item in order], np.arange(40))[0, 1]
+    assert correlation["unknown"] > 0.95
+    assert correlation["below"] < 0.5
+
+
+def test_an_item_of_one_list_does_not_win_by_its_mean():
+    lists = {f"e{k}": [f"d{i}" for i in range(8)] for k in range(9)}
+    lists["odd"] = ["single", "d0", "d1"]
+    p = Preferences.from_lists(dict.fromkeys(range(5), lists))
+    assert make("quality_weighted").aggregate(p).ranking(0)[0] == "d0"
 
 
 def test_one_flood_of_random_items_does_not_decide():

@@ -34,6 +34,7 @@ from podium.methods.positional import (
     compute_rank_points,
     sum_rank_points,
 )
+from podium.methods.unlisted_items import has_partial_lists, measure_listing_evidence, sample_lists
 
 __all__ = ["QualityWeightedFusion"]
 
@@ -60,6 +61,8 @@ class _Estimate:
     quality: F8  # of those
     weights: F8  # of all experts
     order: F8  # of all experts: the share of the order of their lists that counts
+    averaging: float  # sums are divided by 1 + this x the weight of the lists with the item
+    prior: float  # points of an item that is not listed, from which points are counted
     group: I8  # copies share a number
     queries: int
     doubtful: I8  # codes of queries in which the experts do not agree
@@ -75,7 +78,9 @@ class QualityWeightedFusion(Aggregator):
     items near its top are listed by more experts than those near its end, which reversed or random lists of other
     experts cannot change; without that, its items have equal points. With `points="auto"` the points
     are those of `rbc` where a high rank predicts that other experts list the item, and those of `rrf` where
-    being listed at all predicts it better. Two experts, or lists without agreement, get equal weights.
+    being listed at all predicts it better. If unlisted items are unknown rather than below the listed ones, scores
+    are damped means over the lists with an item as far as being listed says nothing about it. Two experts, or lists
+    without agreement, get equal weights.
 
     >>> from podium import Preferences
     >>> lists = {"x": ["a", "b", "c", "d"], "y": ["a", "b", "d", "c"], "bad": ["d", "c", "b", "a"]}
@@ -98,11 +103,18 @@ class QualityWeightedFusion(Aggregator):
     ] = "auto"
     k: Annotated[float, Range(0, 10_000), Tune(1, 200, log=True), "of the points of rrf"] = 60
     persistence: Annotated[float, Range(0.0, 0.999999), Tune(0.5, 0.99), "of the points of rbc"] = 0.9
+    damping: Annotated[
+        float,
+        Range(0.001, 1e9),
+        Tune(1, 100, log=True),
+        "experts of mean weight that are added to those of an item, if unlisted items are unknown",
+    ] = 10.0
 
     def choose_rule(self, preferences: Preferences) -> Positional:
         """The rule closest to this method on these lists, `rrf` or `rbc` with a weight per expert, to save or deploy.
 
-        It gives the same scores where every order counts in full; otherwise the weights are those of the orders.
+        It gives the same scores where every order counts in full and scores are sums; otherwise the weights are those
+        of the orders.
         """
         check_forms(self, preferences)
         estimate = self._estimate(preferences, self.expert_weights_for(preferences.experts))
@@ -132,21 +144,34 @@ class QualityWeightedFusion(Aggregator):
         estimate = self._estimate(preferences, weights)
         return Outcome(
             self._sum_points(preferences, estimate, estimate.weights),
+            preferences.unranked_slots(estimate.weights > 0) if estimate.prior else None,
             floor=0.0,
+            magnitude=estimate.prior,
             notes=tuple(self._describe(preferences, estimate)),
             expert_weights=estimate.weights,
             overwrite=True,
         )
 
     def _sum_points(self, preferences: Preferences, estimate: _Estimate, weights: F8) -> F8:
-        """By slot, the sum of weight x points; what does not count of an order gives all items of a list the same."""
-        points, order, lists = self._get_points(estimate.rule), estimate.order, preferences.lists
+        """By slot, the sum of weight x points; what does not count of an order gives all items of a list the same.
+
+        A sum is divided by the weights of the estimate, which may differ from those that are summed.
+        """
+        rule, order, lists = self._get_points(estimate.rule), estimate.order, preferences.lists
+
+        def points(rank: F8) -> F8:
+            return rule(rank) - estimate.prior
+
         if (order == 1.0).all():
-            return sum_rank_points(preferences, points, weights)
-        value = compute_rank_points(lists, points)
-        mean = segments.compute_list_statistics(lists.starts, value).mean
-        flat, slope = (weights * (1.0 - order))[lists.expert], (weights * order)[lists.expert]
-        return lists.sum_affine(value, flat * mean, slope, len(preferences.index.items))
+            total = sum_rank_points(preferences, points, weights)
+        else:
+            value = compute_rank_points(lists, points)
+            mean = segments.compute_list_statistics(lists.starts, value).mean
+            flat, slope = (weights * (1.0 - order))[lists.expert], (weights * order)[lists.expert]
+            total = lists.sum_affine(value, flat * mean, slope, len(preferences.index.items))
+        if estimate.averaging:
+            total /= 1.0 + estimate.averaging * sum_rank_points(preferences, np.ones_like, estimate.weights)
+        return total
 
     def _get_points(self, rule: str) -> Callable[[F8], F8]:
         """The points by rank of `rrf`, of `rbc`, or, for `auto`, those of the first estimate."""
@@ -187,7 +212,23 @@ class QualityWeightedFusion(Aggregator):
         shares = np.ones(len(given))
         shares[compared] = order
         doubtful = sample[correlations.by_query < DOUBTFUL]
-        return _Estimate(rule, compared, quality, weights, shares, group, len(sample), doubtful)
+        averaging = self._estimate_averaging(preferences, sample, rule, weights, shares)
+        return _Estimate(rule, compared, quality, weights, shares, *averaging, group, len(sample), doubtful)
+
+    def _estimate_averaging(
+        self, preferences: Preferences, sample: I8, rule: str, weights: F8, shares: F8
+    ) -> tuple[float, float]:
+        """How far sums are means over the lists with an item, and the points of an unlisted item."""
+        lists = preferences.lists
+        if preferences.unlisted == "below" or not has_partial_lists(preferences):
+            return 0.0, 0.0
+        chosen = sample_lists(lists, sample)
+        silence = 1.0 - measure_listing_evidence(lists, chosen, weights, shares)
+        if silence == 0:
+            return 0.0, 0.0
+        rank = lists.rank[segments.gather_segments(lists.starts, chosen)[1]].astype(np.float64)
+        points = float(self._get_points(rule)(rank).mean())
+        return silence / (self.damping * float(weights[weights > 0].mean())), silence * points
 
     def _describe(self, preferences: Preferences, estimate: _Estimate) -> Iterator[str]:
         """What was chosen, in sentences."""
