@@ -18,7 +18,7 @@ test-base: .venv-base/.installed
 
 # The kernels' tests with the indices of arrays checked; the next ordinary import compiles the fast modules again
 test-debug: $(VENV)/.installed-dev
-	PODIUM_CORE_DEBUG=1 $(BIN)/python -m pytest tests/kernels $(PYTEST_ARGS)
+	PODIUM_CORE_DEBUG=1 $(BIN)/python -m pytest -n auto tests/kernels $(PYTEST_ARGS)
 
 # The same with AddressSanitizer and UndefinedBehaviorSanitizer (gcc), which check raw pointers too; a fault ends the
 # process with a report. Tests of the build itself are left out.
