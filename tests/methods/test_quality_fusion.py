@@ -16,6 +16,7 @@ from podium.kernels.expert_agreement import (
     estimate_expert_quality,
     measure_order_evidence,
 )
+from podium.kernels.listing_evidence import are_items_assigned, compare_listing_with_order
 from podium.methods.positional import RankBiasedCentroids, ReciprocalRankFusion
 
 ITEMS = [f"d{i:02d}" for i in range(20)]
@@ -287,67 +288,90 @@ def test_scores_are_points_of_which_the_order_counts_in_part():
     assert sum(method.explain(p, 7, item).values()) == pytest.approx(scores[item], rel=1e-9)
 
 
-def share_right(items, scores):
-    """Pairs of a list that scores order as the list does; a tie counts one half."""
-    gaps = [np.sign(scores[a] - scores[b]) for a, b in itertools.combinations(items, 2)]
-    return (1 + np.mean(gaps)) / 2
-
-
-def measure_evidence_plainly(lists, weights, order):
-    """The share of what listing predicts in what order predicts, list by list from all other lists."""
-    share, by_count, by_mean = [], [], []
-    for own, items in lists.items():
-        count, places, total = (
-            dict.fromkeys(items, 0.0),
-            dict.fromkeys(items, 0.0),
-            dict.fromkeys(items, 1e-300),
-        )
-        for other, theirs in lists.items():
-            for k, item in enumerate(theirs):
-                if other != own and item in count:
-                    count[item] += weights[other]
-                    total[item] += weights[other] * order[other]
-                    places[item] += weights[other] * order[other] * (0.5 - (k + 0.5) / len(theirs))
-        share.append(weights[own] * order[own])
-        by_count.append(share_right(items, {i: round(count[i], 9) for i in items}))
-        by_mean.append(share_right(items, {i: round(places[i] / total[i], 9) for i in items}))
-    share = np.array(share) / sum(share)
-    gain = share @ by_count - 0.5
-    error = np.sqrt(share**2 @ (np.array(by_count) - 0.5 - gain) ** 2)
-    return np.clip((gain + 2 * error) / (share @ by_mean - 0.5), 0, 1)
+def simulate_survey(experts, *, chosen=False, items=30, length=8, queries=1, seed=3):
+    """Everybody ranks some items with noise: a random choice that was assigned, or the best ones."""
+    dice = np.random.default_rng(seed)
+    lists = {}
+    for q in range(queries):
+        for k in range(experts):
+            seen = np.arange(items) + dice.normal(0, 3 + k % 5, items)
+            some = np.argsort(seen)[:length] if chosen else dice.choice(items, length, replace=False)
+            lists.setdefault(q, {})[f"e{k}"] = [f"d{i:02d}" for i in some[np.argsort(seen[some])]]
+    return lists
 
 
 def test_scores_of_items_that_were_assigned_are_damped_means():
-    """Formula and evidence, written plainly; contributions add up to the score."""
-    dice = np.random.default_rng(3)
-    lists = {}
-    for k in range(40):
-        assigned = dice.choice(30, 8, replace=False)
-        lists[f"e{k}"] = [f"d{i:02d}" for i in assigned[np.argsort(assigned + dice.normal(0, 3 + k % 5, 8))]]
-    p = Preferences.from_lists({"survey": lists})
+    """The formula, item by item; contributions add up to the score."""
+    lists = simulate_survey(300)
+    p = Preferences.from_lists(lists)
     method = QualityWeightedFusion(points="rrf", damping=4)
-    estimate = method._estimate(p, np.ones(40))
-    weights, order = (
-        dict(zip(p.experts, x.tolist(), strict=True)) for x in (estimate.weights, estimate.order)
-    )
-    silence = 1 - measure_evidence_plainly(lists, weights, order)
-    assert 0 < silence < 1
-    prior = silence * np.mean([1 / (60 + r) for r in range(1, 9)])
-    spare = 4 * np.mean([w for w in weights.values() if w > 0])
-    expected = {}
-    for item in {item for items in lists.values() for item in items}:
-        total = listing = 0.0
-        for expert, items in lists.items():
-            if item in items:
-                points = [1 / (61 + r) for r in range(8)]
-                counted = order[expert] * points[items.index(item)] + (1 - order[expert]) * np.mean(points)
-                total += weights[expert] * (counted - prior)
-                listing += weights[expert]
-        expected[item] = total / (1 + silence * listing / spare)
+    estimate = method._estimate(p, np.ones(300))
+    assert estimate.averaging > 0
+    weights = dict(zip(p.experts, estimate.weights.tolist(), strict=True))
+    points = [1 / (61 + r) for r in range(8)]
+    spare, expected = 4 * np.mean([w for w in weights.values() if w > 0]), {}
+    for item in {item for items in lists[0].values() for item in items}:
+        by = {expert: items.index(item) for expert, items in lists[0].items() if item in items}
+        total = sum(weights[expert] * (points[place] - np.mean(points)) for expert, place in by.items())
+        expected[item] = total / (1 + sum(weights[expert] for expert in by) / spare)
     consensus = method.aggregate(p)
-    assert consensus.to_dict()["survey"] == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    item = consensus.ranking("survey")[2]
-    assert sum(method.explain(p, "survey", item).values()) == pytest.approx(expected[item], rel=1e-9)
+    assert consensus.to_dict()[0] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    item = consensus.ranking(0)[2]
+    assert sum(method.explain(p, 0, item).values()) == pytest.approx(expected[item], rel=1e-9)
+
+
+def compare_plainly(lists, weights):
+    """By list, how far the others agree with its order, and with its choice: pair by pair."""
+    table = []
+    items = {item for ranked in lists.values() for item in ranked}
+    for own, ranked in lists.items():
+        gaps = {"order": [], "choice": []}
+        for kind, pairs in (
+            ("order", itertools.combinations(ranked, 2)),
+            ("choice", itertools.product(ranked, items - set(ranked))),
+        ):
+            for a, b in pairs:
+                votes = [
+                    weights[other] * (1 if theirs.index(a) < theirs.index(b) else -1)
+                    for other, theirs in lists.items()
+                    if other != own and a in theirs and b in theirs
+                ]
+                if votes:
+                    gaps[kind].append(sum(votes) / sum(map(abs, votes)))
+        table.append([weights[own], np.mean(gaps["order"]), np.mean(gaps["choice"])])
+    return np.array(table)
+
+
+def test_listing_is_compared_with_order_pair_by_pair():
+    lists = simulate_survey(12, items=12, length=5, seed=1)[0]
+    weights = {f"e{k}": 0.5 + k for k in range(12)}
+    rank = np.array(
+        [[(f"d{i:02d}" in x) and x.index(f"d{i:02d}") + 1.0 for i in range(12)] for x in lists.values()]
+    )
+    table = compare_listing_with_order(QueryLists(np.arange(12), rank), np.array(list(weights.values())))
+    assert table == pytest.approx(compare_plainly(lists, weights))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_assigned_items_are_distinguished_from_chosen_ones(seed):
+    def judge(**more):
+        lists = simulate_survey(seed=seed, **more)
+        rank = [
+            np.array(
+                [
+                    [(i in x) and x.index(i) + 1.0 for i in (f"d{k:02d}" for k in range(30))]
+                    for x in by.values()
+                ]
+            )
+            for by in lists.values()
+        ]
+        return are_items_assigned([QueryLists(np.arange(len(r)), r) for r in rank], np.ones(len(rank[0])))
+
+    assert judge(experts=80)
+    assert judge(experts=4, queries=60)
+    assert not judge(experts=80, chosen=True)
+    assert not judge(experts=4, queries=60, chosen=True)
+    assert not judge(experts=9)
 
 
 def test_assigned_items_are_ranked_by_what_is_said_of_them():

@@ -25,6 +25,7 @@ from podium.kernels.expert_agreement import (
     find_copies,
     measure_order_evidence,
 )
+from podium.kernels.listing_evidence import are_items_assigned
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.input_checks import check_forms
 from podium.methods.positional import (
@@ -34,7 +35,6 @@ from podium.methods.positional import (
     compute_rank_points,
     sum_rank_points,
 )
-from podium.methods.unlisted_items import has_partial_lists, measure_listing_evidence, sample_lists
 
 __all__ = ["QualityWeightedFusion"]
 
@@ -78,9 +78,8 @@ class QualityWeightedFusion(Aggregator):
     items near its top are listed by more experts than those near its end, which reversed or random lists of other
     experts cannot change; without that, its items have equal points. With `points="auto"` the points
     are those of `rbc` where a high rank predicts that other experts list the item, and those of `rrf` where
-    being listed at all predicts it better. If unlisted items are unknown rather than below the listed ones, scores
-    are damped means over the lists with an item as far as being listed says nothing about it. Two experts, or lists
-    without agreement, get equal weights.
+    being listed at all predicts it better. Where items were assigned to the experts, who did not choose them, scores
+    are damped means over the lists with an item. Two experts, or lists without agreement, get equal weights.
 
     >>> from podium import Preferences
     >>> lists = {"x": ["a", "b", "c", "d"], "y": ["a", "b", "d", "c"], "bad": ["d", "c", "b", "a"]}
@@ -107,7 +106,7 @@ class QualityWeightedFusion(Aggregator):
         float,
         Range(0.001, 1e9),
         Tune(1, 100, log=True),
-        "experts of mean weight that are added to those of an item, if unlisted items are unknown",
+        "experts of mean weight that are added to those of an item, if items were assigned",
     ] = 10.0
 
     def choose_rule(self, preferences: Preferences) -> Positional:
@@ -196,6 +195,11 @@ class QualityWeightedFusion(Aggregator):
         trust = _estimate_trust(correlations, panel)[0]
         evidence = measure_order_evidence(lists, trust)
         order = compute_order_shares(evidence.agreement, evidence.error)
+        # experts whose order counts are equal here, since weights favor those who list what others list
+        counted = (trust * order > 0).astype(np.float64)
+        assigned = preferences.unlisted == "unknown" and are_items_assigned(lists, counted)
+        if assigned:
+            order = np.ones(len(compared))  # the support of items that nobody chose is no evidence
         if rule == "auto":
             # whether ranks say more than listing, by the experts whose order can be trusted; in full lists, where
             # every item is listed, ranks say all there is
@@ -212,23 +216,15 @@ class QualityWeightedFusion(Aggregator):
         shares = np.ones(len(given))
         shares[compared] = order
         doubtful = sample[correlations.by_query < DOUBTFUL]
-        averaging = self._estimate_averaging(preferences, sample, rule, weights, shares)
-        return _Estimate(rule, compared, quality, weights, shares, *averaging, group, len(sample), doubtful)
-
-    def _estimate_averaging(
-        self, preferences: Preferences, sample: I8, rule: str, weights: F8, shares: F8
-    ) -> tuple[float, float]:
-        """How far sums are means over the lists with an item, and the points of an unlisted item."""
-        lists = preferences.lists
-        if preferences.unlisted == "below" or not has_partial_lists(preferences):
-            return 0.0, 0.0
-        chosen = sample_lists(lists, sample)
-        silence = 1.0 - measure_listing_evidence(lists, chosen, weights, shares)
-        if silence == 0:
-            return 0.0, 0.0
-        rank = lists.rank[segments.gather_segments(lists.starts, chosen)[1]].astype(np.float64)
-        points = float(self._get_points(rule)(rank).mean())
-        return silence / (self.damping * float(weights[weights > 0].mean())), silence * points
+        averaging = prior = 0.0
+        if assigned:
+            averaging = 1.0 / (self.damping * float(weights[weights > 0].mean()))
+            prior = float(
+                self._get_points(rule)(np.concatenate([one.rank[one.rank > 0] for one in lists])).mean()
+            )
+        return _Estimate(
+            rule, compared, quality, weights, shares, averaging, prior, group, len(sample), doubtful
+        )
 
     def _describe(self, preferences: Preferences, estimate: _Estimate) -> Iterator[str]:
         """What was chosen, in sentences."""
