@@ -11,11 +11,11 @@ from podium.kernels.expert_agreement import QueryLists
 
 __all__ = ["are_items_assigned", "compare_listing_with_order"]
 
-MOST_LISTS = 1_000  # that are compared with the others, about
+MOST_LISTS = 3_000  # that are compared with the others, about
 MOST_PAIRS = 1_000_000  # of items, of all queries
 FEWEST_LISTS = 10  # below which nothing is shown
 ERRORS = 2.0  # standard errors of the benefit of the doubt
-LITTLE = 0.2  # of what the order says
+LITTLE = 0.15  # of what the order says
 
 
 def are_items_assigned(queries: Sequence[QueryLists], weight: F8) -> bool:

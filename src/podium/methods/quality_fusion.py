@@ -18,6 +18,7 @@ from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.expert_agreement import (
     ExpertCorrelations,
+    OrderEvidence,
     QueryLists,
     compute_expert_correlations,
     compute_order_shares,
@@ -201,14 +202,7 @@ class QualityWeightedFusion(Aggregator):
         if assigned:
             order = np.ones(len(compared))  # the support of items that nobody chose is no evidence
         if rule == "auto":
-            # whether ranks say more than listing, by the experts whose order can be trusted; in full lists, where
-            # every item is listed, ranks say all there is
-            weight = np.maximum(evidence.agreement, 0.0)
-            weight = weight if (weight > 0).any() else trust
-            count = weight @ evidence.items
-            top, tail, unlisted = weight @ evidence.support / np.maximum(count, 1e-300)
-            is_top_heavy = count[2] <= 0 or top - tail > TOP_HEAVY * max(tail - unlisted, 0.0)
-            rule = "rbc" if is_top_heavy else "rrf"
+            rule = "rbc" if assigned or _is_top_heavy(evidence, trust) else "rrf"
         correlations = compute_expert_correlations(lists, self._get_points(rule), order, panel)
         trust, quality, group = _estimate_trust(correlations, panel)
         weights = given * trust.mean() if len(trust) else given
@@ -257,6 +251,18 @@ class QualityWeightedFusion(Aggregator):
             named = ", ".join(str(preferences.queries[code]) for code in estimate.doubtful[:5].tolist())
             count = format_count(len(estimate.doubtful), "query", "queries")
             yield f"the experts hardly agree in {count} of {estimate.queries:,}, such as {named}"
+
+
+def _is_top_heavy(evidence: OrderEvidence, trust: F8) -> bool:
+    """Whether ranks say more than listing, by the experts whose order can be trusted.
+
+    In full lists, where every item is listed, ranks say all there is.
+    """
+    weight = np.maximum(evidence.agreement, 0.0)
+    weight = weight if (weight > 0).any() else trust
+    count = weight @ evidence.items
+    top, tail, unlisted = weight @ evidence.support / np.maximum(count, 1e-300)
+    return bool(count[2] <= 0 or top - tail > TOP_HEAVY * max(tail - unlisted, 0.0))
 
 
 def _estimate_trust(correlations: ExpertCorrelations, panel: I8) -> tuple[F8, F8, I8]:
