@@ -16,7 +16,7 @@ from podium.kernels.expert_agreement import (
     estimate_expert_quality,
     measure_order_evidence,
 )
-from podium.kernels.listing_evidence import are_items_assigned, compare_listing_with_order
+from podium.kernels.listing_evidence import are_items_assigned, compare_ends_with_unlisted
 from podium.methods.positional import RankBiasedCentroids, ReciprocalRankFusion
 
 ITEMS = [f"d{i:02d}" for i in range(20)]
@@ -321,34 +321,33 @@ def test_scores_of_items_that_were_assigned_are_damped_means():
 
 
 def compare_plainly(lists, weights):
-    """By list, how far the others agree with its order, and with its choice: pair by pair."""
+    """By list, the preference of others for its first and its last fifth against all unlisted items, pair by pair."""
     table = []
     items = {item for ranked in lists.values() for item in ranked}
     for own, ranked in lists.items():
-        gaps = {"order": [], "choice": []}
-        for kind, pairs in (
-            ("order", itertools.combinations(ranked, 2)),
-            ("choice", itertools.product(ranked, items - set(ranked))),
-        ):
-            for a, b in pairs:
+        row, end = [weights[own]], max(1, len(ranked) // 5)
+        for part in (ranked[:end], ranked[-end:]):
+            gaps = []
+            for a, b in itertools.product(part, items - set(ranked)):
                 votes = [
                     weights[other] * (1 if theirs.index(a) < theirs.index(b) else -1)
                     for other, theirs in lists.items()
-                    if other != own and a in theirs and b in theirs
+                    if a in theirs and b in theirs
                 ]
                 if votes:
-                    gaps[kind].append(sum(votes) / sum(map(abs, votes)))
-        table.append([weights[own], np.mean(gaps["order"]), np.mean(gaps["choice"])])
+                    gaps.append(sum(votes) / sum(map(abs, votes)))
+            row.append(np.mean(gaps))
+        table.append(row)
     return np.array(table)
 
 
-def test_listing_is_compared_with_order_pair_by_pair():
-    lists = simulate_survey(12, items=12, length=5, seed=1)[0]
+def test_ends_of_lists_are_compared_with_unlisted_items_pair_by_pair():
+    lists = simulate_survey(12, items=15, length=10, seed=1)[0]
     weights = {f"e{k}": 0.5 + k for k in range(12)}
     rank = np.array(
-        [[(f"d{i:02d}" in x) and x.index(f"d{i:02d}") + 1.0 for i in range(12)] for x in lists.values()]
+        [[(f"d{i:02d}" in x) and x.index(f"d{i:02d}") + 1.0 for i in range(15)] for x in lists.values()]
     )
-    table = compare_listing_with_order(QueryLists(np.arange(12), rank), np.array(list(weights.values())))
+    table = compare_ends_with_unlisted(QueryLists(np.arange(12), rank), np.array(list(weights.values())))
     assert table == pytest.approx(compare_plainly(lists, weights))
 
 

@@ -9,73 +9,73 @@ import numpy as np
 from podium.kernels.dispatch import F8
 from podium.kernels.expert_agreement import QueryLists
 
-__all__ = ["are_items_assigned", "compare_listing_with_order"]
+__all__ = ["are_items_assigned", "compare_ends_with_unlisted"]
 
-MOST_LISTS = 3_000  # that are compared with the others, about
+MOST_LISTS = 3_000  # that are compared, about
 MOST_PAIRS = 1_000_000  # of items, of all queries
 FEWEST_LISTS = 10  # below which nothing is shown
+END = 0.2  # of a list, at least one item
 ERRORS = 2.0  # standard errors of the benefit of the doubt
-LITTLE = 0.15  # of what the order says
+BELOW = 0.25  # of the distance of the first items from the unlisted ones
 
 
 def are_items_assigned(queries: Sequence[QueryLists], weight: F8) -> bool:
-    """Whether being listed says next to nothing about an item, so that the items cannot have been chosen.
+    """Whether the last items of lists are worse than unlisted ones, so that the experts cannot have chosen them.
 
-    An expert who lists A and not B would rank A above B if the list holds its best items, and the other experts who
-    list both would agree with that about as often as with the order of the list. Of items that were assigned the
-    others prefer either as often. `weight` is by expert. Few lists, or one too large to compare, show nothing.
+    If a list holds the best items, its last fifth is still better than what it leaves out; of items that were
+    assigned, the last fifth is about as far below the others as the first fifth is above. Judges of that are the
+    pairs in other lists. `weight` is by expert. Few lists, or queries too large to compare, show nothing.
 
     >>> import itertools
     >>> ranks = [[(i in chosen) * (sum(j < i for j in chosen) + 1.0) for i in range(6)]
     ...          for chosen in itertools.combinations(range(6), 3)]
-    >>> are_items_assigned([QueryLists(np.arange(20), np.array(ranks))] * 5, np.ones(20))
+    >>> are_items_assigned([QueryLists(np.arange(20), np.array(ranks))], np.ones(20))
     True
     """
-    pairs = [float(rank.shape[1]) ** 2 for _, rank in queries]
-    small = [one for one, count in zip(queries, pairs, strict=True) if count <= MOST_PAIRS]
-    lists = sum(len(expert) for expert, _ in small)
-    step = max(1, -(-lists // MOST_LISTS), int(-(-sum(pairs) // MOST_PAIRS)))
-    table = [compare_listing_with_order(one, weight) for one in small[::step]]
-    share, order, listing = np.concatenate(table).T if table else np.zeros((3, 0))
-    known = (share > 0) & ~np.isnan(order) & ~np.isnan(listing)
-    if known.sum() < FEWEST_LISTS:
+    small = [one for one in queries if one.rank.shape[1] ** 2 <= MOST_PAIRS]
+    lists, pairs = sum(len(one.expert) for one in small), sum(one.rank.shape[1] ** 2 for one in small)
+    step = max(1, -(-lists // MOST_LISTS), -(-pairs // MOST_PAIRS))
+    table = np.concatenate(
+        [np.zeros((0, 3)), *(compare_ends_with_unlisted(one, weight) for one in small[::step])]
+    )
+    share, first, last = table[~np.isnan(table).any(axis=1)].T
+    if len(share) < FEWEST_LISTS:
         return False
-    share, order, listing = share[known] / share[known].sum(), order[known], listing[known]
-    mean = share @ listing
-    error = np.sqrt(share**2 @ (listing - mean) ** 2)
-    return bool(mean + ERRORS * error < LITTLE * (share @ order))
+    share = share / share.sum()
+    mean = share @ last
+    error = np.sqrt(share**2 @ (last - mean) ** 2)
+    return bool(mean + ERRORS * error < -BELOW * (share @ first))
 
 
-def compare_listing_with_order(query: QueryLists, weight: F8) -> F8:
-    """By list: its weight, and how far the other lists agree with its order and with its choice, from -1 to 1.
+def compare_ends_with_unlisted(query: QueryLists, weight: F8) -> F8:
+    """By list of an expert with a weight: this weight; the preference of others for its first, and its last, items.
 
-    The agreement is a mean over the pairs of items that some of the others rank: of two items of the list, and of
-    one that is in the list and one that is not. NaN where there is none.
+    Compared are the items at an end of the list with all that the list lacks: the mean, over the pairs of items that
+    some list has, of the weight of the lists that prefer the former, less that of the others, as a share of both. NaN
+    where there is no such pair.
     """
-    expert, rank = query
-    own, listed = weight[expert], rank > 0
+    own = weight[query.expert]
+    rank, own = query.rank[own > 0], own[own > 0]
+    listed = rank > 0
     ahead = np.zeros((rank.shape[1], rank.shape[1]))
-    items = [np.flatnonzero(row) for row in listed]
-    before = [
-        (ranks[chosen][:, None] < ranks[chosen]).astype(np.float64)
-        for chosen, ranks in zip(items, rank, strict=True)
-    ]
-    for chosen, pairs, by in zip(items, before, own, strict=True):
-        if by > 0:
-            ahead[np.ix_(chosen, chosen)] += by * pairs
-    least = 1e-9 * own.max(initial=0.0)
-    ranked = ahead + ahead.T > least
-    preference = np.divide(ahead - ahead.T, ahead + ahead.T, out=np.zeros_like(ahead), where=ranked)
-    table = np.full((len(expert), 3), np.nan)
+    first, last = np.zeros_like(rank), np.zeros_like(rank)
+    for row, by in enumerate(own.tolist()):
+        items = np.flatnonzero(listed[row])
+        places = rank[row, items]
+        ahead[np.ix_(items, items)] += by * (places[:, None] < places)
+        if len(items) > 1:
+            ordered, end = np.sort(places), max(1, int(END * len(items)))
+            if (
+                ordered[end - 1] < ordered[end] and ordered[-end - 1] < ordered[-end]
+            ):  # else ties decide what ends it
+                first[row, items] = places < ordered[end]
+                last[row, items] = places > ordered[-end - 1]
+    both = ahead + ahead.T
+    known = both > 1e-9 * own.max(initial=0.0)
+    preference = np.divide(ahead - ahead.T, both, out=np.zeros_like(ahead), where=known)
+    table = np.full((len(own), 3), np.nan)
     table[:, 0] = own
-    for row, (chosen, pairs, by) in enumerate(zip(items, before, own, strict=True)):
-        others = ahead[np.ix_(chosen, chosen)] - by * pairs
-        both = others + others.T
-        inside = (pairs > 0) & (both > least)
-        if by > 0 and inside.any():
-            table[row, 1] = ((others - others.T)[inside] / both[inside]).mean()
-    # pairs of a listed and an unlisted item, of all lists at once
-    chose = listed.astype(np.float64)
-    count = ((chose @ ranked) * ~listed).sum(axis=1)
-    np.divide(((chose @ preference) * ~listed).sum(axis=1), count, out=table[:, 2], where=count > 0)
+    for column, ends in enumerate((first, last), 1):
+        count = ((ends @ known) * ~listed).sum(axis=1)
+        np.divide(((ends @ preference) * ~listed).sum(axis=1), count, out=table[:, column], where=count > 0)
     return table
