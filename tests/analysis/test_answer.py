@@ -93,6 +93,27 @@ def test_few_labels_do_not_choose() -> None:
     one = find_answer(preferences.select([0]), labels)
     assert one.p is None
     assert one.certainty == "low"
+    # nothing is held out of one query: there are no gains, and none are printed
+    assert [row.difference for row in one.rows] == [None]
+    assert " over " not in one.describe()
+    assert (one.low, one.high) == (None, None)
+    assert "no test against rrf is possible" in one.explanation
+
+
+def test_labels_without_a_relevant_item_are_reported() -> None:
+    preferences, labels = build_lists(12, 1.0)
+    nothing = Labels.from_dict({q: dict.fromkeys(labels.select([q]).index.items, 0) for q in range(12)})
+    answer = find_answer(preferences, nothing, methods=["rrf", "rbc"])
+    assert answer.value == 0
+    assert "every ranking scores 0" in answer.explanation
+
+
+def test_what_did_not_fit_is_counted_and_not_listed_in_full() -> None:
+    preferences, labels = build_lists(12, 1.0)
+    answer = find_answer(preferences.with_experts(["good"]), labels, budget=1e-6)
+    assert "the only candidate" in answer.describe()
+    assert len(answer.loss) < 200
+    assert " more did not fit the time budget" in answer.loss
 
 
 def test_without_labels_nothing_is_claimed() -> None:

@@ -80,7 +80,9 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
         return MethodRecommendation(make("rrf", **parameters))
     # the weights may come out equal where many lists are too short or do not agree; of two experts they always do
     weighted = "weighted by their agreement as far as it tells them apart"
-    if experts == 2:
+    if parameters.get("weights") is not None:
+        weighted = "weighted as you ask" if experts == 2 else f"weighted as you ask and {weighted[9:]}"
+    elif experts == 2:
         weighted = "equally weighted, since of two nobody can say which one is right"
     reason = f"ranked lists of {counted}, {weighted}"
     return MethodRecommendation(make("quality_weighted", **parameters), reason, unmeasured)
