@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from podium import Labels, Preferences, find_answer, load, save
+from podium import Labels, Preferences, choose_method, find_answer, load, save
 from podium.analysis.answer import suggest_improvements
+from podium.core.errors import InputError, ParameterError
 from podium.data.demo import demo
 from podium.evaluate.tuning.labeled_choice import LEVELS
 from podium.evaluate.tuning.nested_estimate import choose_best, choose_simplest
@@ -106,6 +107,16 @@ def test_labels_without_a_relevant_item_are_reported() -> None:
     answer = find_answer(preferences, nothing, methods=["rrf", "rbc"])
     assert answer.value == 0
     assert "every ranking scores 0" in answer.explanation
+
+
+def test_mistakes_in_the_call_are_named() -> None:
+    preferences, labels = build_lists(12, 1.0)
+    with pytest.raises(ParameterError, match="no method is called 'rff'"):
+        find_answer(preferences, labels, methods=["rrf", "rff"])
+    with pytest.raises(InputError, match="find_answer was given a dict"):
+        find_answer({"q": {"x": ["a"]}})
+    with pytest.raises(InputError, match="choose_method was given a list"):
+        choose_method([["a", "b"]])
 
 
 def test_what_did_not_fit_is_counted_and_not_listed_in_full() -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podium.core.errors import capture_warnings
+from podium.core.errors import capture_warnings, check_type
 from podium.core.progress import Progress, no_progress
 from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid, format_decimal, format_interval, format_p_value
@@ -163,6 +163,12 @@ def find_answer(
     >>> answer.queries, [row.name for row in answer.rows], answer.certainty
     (40, ['the best expert', 'rrf'], 'low')
     """
+    check_type(
+        preferences,
+        Preferences,
+        "find_answer",
+        "give podium.Preferences, such as Preferences.from_lists(...)",
+    )
     data = Dataset(preferences, labels, features)
     if labels is None or not find_labeled_queries(data).any():
         return _answer_without_labels(preferences, labels)

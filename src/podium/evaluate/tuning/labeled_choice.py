@@ -149,6 +149,8 @@ def choose_by_labels(
     check_type(dataset, Dataset, "choose_by_labels", "give podium.Dataset(preferences, labels)")
     if budget is not None and not budget > 0:
         raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
+    for name in methods or ():
+        registry.aggregators.get(name)  # a misspelled name is no candidate
     begin, seconds = time.monotonic(), math.inf if budget is None else budget
     problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultCache.open(None))
     base = make_baseline(problem.data)
