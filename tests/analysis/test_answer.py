@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -107,6 +108,14 @@ def test_labels_without_a_relevant_item_are_reported() -> None:
     answer = find_answer(preferences, nothing, methods=["rrf", "rbc"])
     assert answer.value == 0
     assert "every ranking scores 0" in answer.explanation
+
+
+@pytest.mark.parametrize(("difference", "words"), [(-0.007, "0.0070 below rrf"), (0.007, "+0.0070 over rrf")])
+def test_a_loss_is_not_called_a_gain(difference: float, words: str) -> None:
+    preferences, labels = build_lists(12, 1.0)
+    answer = find_answer(preferences, labels, methods=["rrf", "rbc"])
+    rows = (dataclasses.replace(answer.rows[-1], difference=difference),)
+    assert words in dataclasses.replace(answer, rows=rows).describe()
 
 
 def test_mistakes_in_the_call_are_named() -> None:

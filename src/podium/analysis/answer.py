@@ -85,11 +85,7 @@ class Answer(Result[TuningRow]):
             if self.low is not None and self.high is not None:
                 interval = f"{format_decimal(self.low)} to {format_decimal(self.high)}"
                 figures += f" ({self.level:.0%} interval {interval})"
-            gains = [
-                f"{format_decimal(r.difference, sign=True)} over {r.name}"
-                for r in self.rows
-                if r.difference is not None
-            ]
+            gains = [_describe_gain(r.name, r.difference) for r in self.rows if r.difference is not None]
             figures += "".join(f", {gain}" for gain in gains)
             if self.p is not None:
                 p = format_p_value(self.p)
@@ -247,6 +243,12 @@ def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answ
         improvements=suggest_improvements(preferences, len(values)),
         gain_check=check_tuning(t),
     )
+
+
+def _describe_gain(name: str, difference: float) -> str:
+    if difference < 0:
+        return f"{format_decimal(-difference)} below {name}"
+    return f"{format_decimal(difference, sign=True)} over {name}"
 
 
 def _explain_certainty(
