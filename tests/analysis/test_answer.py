@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
-from podium import Labels, Preferences, find_answer, load, save
+from podium import Labels, Preferences, choose_method, find_answer, load, save
 from podium.analysis.answer import suggest_improvements
+from podium.core.errors import InputError, ParameterError
 from podium.data.demo import demo
 from podium.evaluate.tuning.labeled_choice import LEVELS
 from podium.evaluate.tuning.nested_estimate import choose_best, choose_simplest
@@ -93,6 +95,45 @@ def test_few_labels_do_not_choose() -> None:
     one = find_answer(preferences.select([0]), labels)
     assert one.p is None
     assert one.certainty == "low"
+    # nothing is held out of one query: there are no gains, and none are printed
+    assert [row.difference for row in one.rows] == [None]
+    assert " over " not in one.describe()
+    assert (one.low, one.high) == (None, None)
+    assert "no test against rrf is possible" in one.explanation
+
+
+def test_labels_without_a_relevant_item_are_reported() -> None:
+    preferences, labels = build_lists(12, 1.0)
+    nothing = Labels.from_dict({q: dict.fromkeys(labels.select([q]).index.items, 0) for q in range(12)})
+    answer = find_answer(preferences, nothing, methods=["rrf", "rbc"])
+    assert answer.value == 0
+    assert "every ranking scores 0" in answer.explanation
+
+
+@pytest.mark.parametrize(("difference", "words"), [(-0.007, "0.0070 below rrf"), (0.007, "+0.0070 over rrf")])
+def test_a_loss_is_not_called_a_gain(difference: float, words: str) -> None:
+    preferences, labels = build_lists(12, 1.0)
+    answer = find_answer(preferences, labels, methods=["rrf", "rbc"])
+    rows = (dataclasses.replace(answer.rows[-1], difference=difference),)
+    assert words in dataclasses.replace(answer, rows=rows).describe()
+
+
+def test_mistakes_in_the_call_are_named() -> None:
+    preferences, labels = build_lists(12, 1.0)
+    with pytest.raises(ParameterError, match="no method is called 'rff'"):
+        find_answer(preferences, labels, methods=["rrf", "rff"])
+    with pytest.raises(InputError, match="find_answer was given a dict"):
+        find_answer({"q": {"x": ["a"]}})
+    with pytest.raises(InputError, match="choose_method was given a list"):
+        choose_method([["a", "b"]])
+
+
+def test_what_did_not_fit_is_counted_and_not_listed_in_full() -> None:
+    preferences, labels = build_lists(12, 1.0)
+    answer = find_answer(preferences.with_experts(["good"]), labels, budget=1e-6)
+    assert "the only candidate" in answer.describe()
+    assert len(answer.loss) < 200
+    assert " more did not fit the time budget" in answer.loss
 
 
 def test_without_labels_nothing_is_claimed() -> None:

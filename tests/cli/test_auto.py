@@ -74,6 +74,54 @@ def test_deploy_takes_the_rule(run, folder):
     assert "no input file" in run("deploy", "auto", "--to", "elasticsearch").stderr
 
 
+def test_deploy_names_the_points_that_the_engine_has(run):
+    refused = run("deploy", "auto", "--to", "elasticsearch", "@/engines.run")
+    assert refused.exit_code == 2
+    assert "podium deploy 'quality_weighted(points=rrf)' --to elasticsearch" in refused.stderr
+    exact = run("deploy", "quality_weighted(points=rrf)", "--to", "elasticsearch", "@/engines.run", "--json")
+    assert json.loads(exact.stdout)["exact"] is True
+    # Qdrant divides the rank by the weight, which is no form of these points either
+    assert "points=rrf" not in run("deploy", "auto", "--to", "qdrant", "@/engines.run").stderr
+
+
+def test_weights_of_the_user_are_mentioned(run, folder):
+    (folder / "two.csv").write_text("query,expert,item,rank\n1,x,a,1\n1,x,b,2\n1,y,b,1\n1,y,a,2\n")
+    assert "2 experts, equally weighted" in run("fuse", "@/two.csv", "--json").stderr
+    assert "2 experts, weighted as you ask." in run("fuse", "@/two.csv", "--weights", "x=1,y=2").stderr
+    assert (
+        "weighted as you ask and by their agreement"
+        in run("fuse", "@/engines.run", "--weights", ",".join(f"{e}=1" for e in experts(folder))).stderr
+    )
+
+
+def experts(folder):
+    return podium.read(str(folder / "engines.run")).preferences.experts.tolist()
+
+
+def test_judgements_and_features_in_the_input_are_mentioned(run, folder):
+    rows = [
+        f"{q % 2} qid:{q} 1:1 2:2 3:NULL #docid = d1\n1 qid:{q} 1:2 2:1 3:1 #docid = d2" for q in range(12)
+    ]
+    (folder / "ranks.txt").write_text("\n".join(rows) + "\n")
+    assert "--qrels too" in run("fuse", "@/ranks.txt").stderr
+    assert "--qrels too" not in run("fuse", "@/ranks.txt", "--qrels", "@/ranks.txt").stderr
+    (folder / "features.txt").write_text("\n".join(rows).replace("NULL", "0.5") + "\n")
+    refused = run("fuse", "@/features.txt")
+    assert "labels and item features but no lists" in refused.stderr
+    assert run("fuse", "@/features.txt", "-O", "kind=scores").exit_code == 0
+
+
+def test_doctor_says_how_to_use_judgements(run, folder):
+    assert (
+        "podium fuse FILES --qrels QRELS" in run("doctor", "@/engines.run", "--qrels", "@/qrels.txt").stdout
+    )
+    few = [line for line in (folder / "qrels.txt").read_text().splitlines() if line.startswith("q001 ")]
+    (folder / "few.txt").write_text("\n".join(few) + "\n")
+    assert (
+        "10 judged queries, and there is 1)" in run("doctor", "@/engines.run", "--qrels", "@/few.txt").stdout
+    )
+
+
 def test_batch_and_tune_name_the_command(run):
     assert "podium fit SHARD -m auto" in run("batch", "auto", "@/engines.run", "@/out").stderr
     refused = run("tune", "@/engines.run", "--qrels", "@/qrels.txt", "-m", "auto")

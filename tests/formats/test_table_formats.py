@@ -140,6 +140,7 @@ def test_files_without_a_header() -> None:
         ("topic,docid,points\nq,a,1\n", "query is 'topic', item is 'docid'; other columns: 'points'"),
         ("topic,docid,points\nq,a,1\n", "name it with score='points' or rank='points' or grade='points'"),
         ("a,b,verdict,note\nx,y,a,-\n", "no winner column: item_a is 'a', item_b is 'b'"),
+        ("judge,winner,text\nj,x,-\n", "no loser column: expert is 'judge', winner is 'winner'"),
         ("a,b,verdict,note\nx,y,a,-\n", "other columns: 'verdict', 'note'; name it with winner='...'"),
         ("query,expert,item,rank,score\nq,e,a,1,2\nq,e,b,2,\n", "f.csv:3: the score is missing, but other"),
     ],

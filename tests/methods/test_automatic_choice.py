@@ -72,7 +72,21 @@ def test_reason_is_true_for_two_experts_equal_weights_and_one_query():
     assert np.ptp(consensus.expert_weights) == 0
     assert "equal weights: these lists do not tell the experts apart" in consensus.diagnostics.notes
     assert "these data have one" in choose_method(three).describe()
-    assert "judgements for 20 queries" in choose_method(two).describe()
+    assert "these data have 9" in choose_method(two).describe()
+
+
+@pytest.mark.parametrize(
+    ("queries", "words"),
+    [
+        (1, "needs judgements for 10 queries or more; these data have one."),
+        (3, "needs judgements for 10 queries or more; these data have 3."),
+        (11, "with judgements for the 11 queries, auto compares"),
+        (40, "with judgements for 20 queries, auto compares"),
+    ],
+)
+def test_labels_are_asked_for_queries_that_exist(queries, words):
+    recommendation = choose_method(Preferences.from_lists(dict.fromkeys(range(queries), LISTS[0])))
+    assert words in recommendation.loss
 
 
 def test_weights_go_to_the_method():

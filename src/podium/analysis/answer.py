@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podium.core.errors import capture_warnings
+from podium.core.errors import capture_warnings, check_type
 from podium.core.progress import Progress, no_progress
 from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid, format_decimal, format_interval, format_p_value
@@ -36,6 +36,7 @@ __all__ = ["Answer", "AnswerCertainty", "find_answer", "suggest_improvements"]
 
 AnswerCertainty = Literal["high", "moderate", "low", "unknown"]
 SURE, LIKELY = 0.01, 0.05  # p-values below which the gain is certain, and likely
+MEASURED = 5  # judged queries from which the mean gets an interval; below, it leaves the range of the metric
 LABELED, ENOUGH = 20, 100  # judged queries that make a choice, and from which more of them change little
 CORRECTION = (
     "the larger of the two p-values, so that it holds for both gains; every resample repeats the choice"
@@ -84,7 +85,7 @@ class Answer(Result[TuningRow]):
             if self.low is not None and self.high is not None:
                 interval = f"{format_decimal(self.low)} to {format_decimal(self.high)}"
                 figures += f" ({self.level:.0%} interval {interval})"
-            gains = [f"{format_decimal(r.difference, sign=True)} over {r.name}" for r in self.rows]
+            gains = [_describe_gain(r.name, r.difference) for r in self.rows if r.difference is not None]
             figures += "".join(f", {gain}" for gain in gains)
             if self.p is not None:
                 p = format_p_value(self.p)
@@ -158,6 +159,12 @@ def find_answer(
     >>> answer.queries, [row.name for row in answer.rows], answer.certainty
     (40, ['the best expert', 'rrf'], 'low')
     """
+    check_type(
+        preferences,
+        Preferences,
+        "find_answer",
+        "give podium.Preferences, such as Preferences.from_lists(...)",
+    )
     data = Dataset(preferences, labels, features)
     if labels is None or not find_labeled_queries(data).any():
         return _answer_without_labels(preferences, labels)
@@ -205,7 +212,7 @@ def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answ
     rows = (*expert, t.rows[0])
     values = t.values["tuned"]
     low = high = None
-    if len(values) > 1:
+    if len(values) >= MEASURED:
         reach = float(student_quantile(len(values) - 1, (1 + t.level) / 2)) * float(values.std(ddof=1))
         low, high = (t.tuned + sign * reach / math.sqrt(len(values)) for sign in (-1, 1))
     known = [r.p for r in rows if r.p is not None]
@@ -220,7 +227,7 @@ def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answ
         choice.describe_reason(),
         choice.describe_loss(),
         certainty,
-        _explain_certainty(rows, certainty, p, len(values)),
+        _explain_certainty(rows, certainty, p, t.tuned, len(values)),
         rows=rows,
         metric=str(t.metric),
         value=t.tuned,
@@ -238,18 +245,26 @@ def _answer_with_labels(preferences: Preferences, choice: LabeledChoice) -> Answ
     )
 
 
+def _describe_gain(name: str, difference: float) -> str:
+    if difference < 0:
+        return f"{format_decimal(-difference)} below {name}"
+    return f"{format_decimal(difference, sign=True)} over {name}"
+
+
 def _explain_certainty(
-    rows: tuple[TuningRow, ...], certainty: AnswerCertainty, p: float | None, queries: int
+    rows: tuple[TuningRow, ...], certainty: AnswerCertainty, p: float | None, value: float, queries: int
 ) -> str:
     judged = format_count(queries, "judged query", "judged queries")
     names = " and ".join(r.name for r in rows)
+    if value == 0 and not any(r.mean for r in rows):
+        return f"On {judged} every ranking scores 0: their labels name no relevant item that an expert lists."
     if p is None:
-        behind = [r.name for r in rows if (r.difference or 0.0) <= 0]
+        behind = [r.name for r in rows if r.difference is not None and r.difference <= 0]
         if behind:
             return (
                 f"On {judged} it is not ahead of {' and '.join(behind)}: more labels may change the answer."
             )
-        return f"{judged} allow no test against {names}."
+        return f"With {judged}, no test against {names} is possible."
     p_text = format_p_value(p)
     p_text = f"p {p_text if p_text.startswith('<') else f'= {p_text}'}"
     if certainty == "low":

@@ -88,14 +88,14 @@ def verb(
         for note in loss.notes:
             echo_note(f"deployed in its nearest form: {note}")
         return
-    method = make_method(model, source)
-    method = fix_weights(method, source.preferences) if source.files else method
+    given = make_method(model, source)
+    method = fix_weights(given, source.preferences) if source.files else given
     names: Any = None
     if experts is not None:
         names = parse_assignments(experts.split(","), "expert")
     elif source.files and not isinstance(method.weights, dict) and not hasattr(method, "weights_"):
         names = source.preferences.experts.tolist()
-    deployment = _deploy_or_refuse(method, engine, names, depth, nearest, metric, source)
+    deployment = _deploy_or_refuse(method, given, engine, names, depth, nearest, metric, source)
     facts = _check_runs(deployment, metric, source, on) if source.files else {}
     if output.path is not None:
         from podium.storage.files import write_atomically
@@ -120,7 +120,14 @@ def verb(
 
 
 def _deploy_or_refuse(
-    method: Aggregator, engine: str, names: Any, depth: int, nearest: bool, metric: str, source: Input
+    method: Aggregator,
+    given: Aggregator,
+    engine: str,
+    names: Any,
+    depth: int,
+    nearest: bool,
+    metric: str,
+    source: Input,
 ) -> Deployment:
     """The deployment; a refusal says what the nearest form costs, where runs and judgements are given."""
     from podium.deployment import deploy
@@ -133,8 +140,28 @@ def _deploy_or_refuse(
         words.append(deployment.check(source.preferences).describe().rstrip("."))
     if source.files and source.optional_labels is not None:
         words.append(_describe_cost(deployment, metric, source))
-    words.append(f"accept it with --nearest, or tune in its own formula with podium tune --for {engine}")
+    ways = ["accept it with --nearest", f"tune in its own formula with podium tune --for {engine}"]
+    if spec := _find_exact_points(given, engine, names, depth, source):
+        ways.append(f"take podium deploy '{spec}' --to {engine}, which it computes exactly")
+    words.append(", or ".join(ways))
     raise ParameterError("; ".join(words))
+
+
+def _find_exact_points(given: Aggregator, engine: str, names: Any, depth: int, source: Input) -> str:
+    """`quality_weighted` with the points of rrf, if it is asked for and the engine has exactly these points."""
+    from podium.deployment import deploy
+    from podium.methods.automatic_choice import fix_weights
+    from podium.methods.base import make
+
+    if given.name != "quality_weighted" or not source.files:
+        return ""
+    spec = "quality_weighted(points=rrf)"
+    rule = fix_weights(make(spec, weights=given.weights), source.preferences)
+    try:
+        exact = deploy(rule, engine, experts=names, depth=depth, nearest=True).exact
+    except ParameterError:
+        return ""
+    return spec if exact else ""
 
 
 def _describe_cost(deployment: Deployment, metric: str, source: Input) -> str:

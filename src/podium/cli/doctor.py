@@ -152,14 +152,16 @@ def _describe_answer(preferences: Preferences, labels: Labels | None) -> Iterato
     judged = 0 if labels is None else int(find_labeled_queries(Dataset(preferences, labels)).sum())
     if judged >= FEW:
         text = (
-            f"compares all methods on the {judged:,} judged queries; run podium fit -m auto, or fuse --qrels"
+            f"compares all methods on the {judged:,} judged queries; run podium fuse FILES --qrels QRELS, or "
+            "podium fit FILES --qrels QRELS -m auto -o MODEL"
         )
     else:
         recommendation = choose_method(preferences)
         reason = recommendation.reason or "there is one expert, and its order is kept"
         text = f"{recommendation.method!r}: {reason}"
         if judged:
-            text += f" ({judged} judged queries are too few to choose by)"
+            there = "there is 1" if judged == 1 else f"there are {judged}"
+            text += f" (a choice by labels takes {FEW} judged queries, and {there})"
     yield DoctorFinding("auto", None, text)
     for advice in suggest_improvements(preferences, judged):
         yield DoctorFinding("a better answer", None, advice)

@@ -7,7 +7,7 @@ import click
 from podium.cli._method import AUTO, MethodChoice, refuse_budget, with_budget, with_method
 from podium.cli._options import add_option, add_options
 from podium.cli.input import Input, with_input
-from podium.cli.output import Output, consensus_options, with_output
+from podium.cli.output import Output, consensus_options, echo_note, with_output
 from podium.core.errors import ParameterError
 
 
@@ -45,6 +45,8 @@ def verb(source: Input, choice: MethodChoice, budget: float | None, output: Outp
         refuse_budget(budget)
         method = choice.make_for(source)
         features = source.features_of(method)
+        if choice.spec == AUTO and source.content.labels is not None:
+            echo_note("The input holds judgements, which choose the method if you give it as --qrels too.")
     preferences = source.preferences
     consensus = method.aggregate(preferences, features, ties=output.ties)
     output.write_consensus(consensus, choice.spec, describe_unlisted_rule(preferences))

@@ -92,9 +92,12 @@ class Input:
     def preferences(self) -> Preferences:
         """The preferences in the input, or an error that says what it holds instead."""
         if self.content.preferences is None:
-            got = "labels" if self.content.labels is not None else "features"
+            what, remedy = "labels", "give runs, ratings or votes"
+            if self.content.features is not None:
+                what = "item features" if self.content.labels is None else "labels and item features"
+                remedy += ", or -O kind=scores to read every feature of a LETOR file as an expert"
             raise ParameterError(
-                f"{', '.join(self.files)}: contains {got} but no lists or comparisons; give runs, ratings or votes"
+                f"{', '.join(self.files)}: contains {what} but no lists or comparisons; {remedy}"
             )
         return self.content.preferences
 

@@ -258,12 +258,16 @@ def _unknown_kind_error(table: FileTable, roles: dict[str, str]) -> InputError:
         missing, choices = "rank, score or grade", ("score", "rank", "grade")
     elif {"item_a", "item_b"} <= roles.keys() or "loser" in roles:
         missing, choices = "winner", ("winner",)
+    elif "winner" in roles:
+        missing, choices = "loser", ("loser",)
     else:
         return _columns_error(table, "the columns are not those of lists, votes, ratings or labels")
     known = ", ".join(f"{role} is {column!r}" for role, column in roles.items())
     others = [name for name in list(table.columns)[:20] if name not in roles.values()]
     example = others[0] if len(others) == 1 else "..."
     remedy = [part for role in choices for part in (Option(role, example), " or ")][:-1]
+    if missing == "loser":
+        remedy += [", or both items with ", Option("item_a", "..."), " and ", Option("item_b", "...")]
     rest = ", ".join(map(repr, others)) or "none"
     return table.source.error(
         f"no {missing} column: {known}; other columns: {rest}", 1, ("name it with ", *remedy)

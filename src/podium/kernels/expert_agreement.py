@@ -177,10 +177,11 @@ def compute_order_shares(agreement: F8, error: F8) -> F8:
     """The share of every expert's order that counts: its agreement as a share of that of experts known to be right.
 
     An expert has the benefit of the doubt: two standard errors are added to its agreement, so that few and short
-    lists count in full. Without an expert whose agreement is above chance, all orders do.
+    lists count in full. Without an expert whose agreement is above chance, all orders do; and so do those of two
+    experts: each has only the other one's items as evidence, which say as much about what the other one can find.
     """
     known = agreement > ERRORS * error
-    if not known.any():
+    if len(agreement) < 3 or not known.any():
         return np.ones(len(agreement))
     typical = float(np.average(agreement[known], weights=error[known] ** -2))
     return np.clip((agreement + ERRORS * error) / typical, 0.0, 1.0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from podium.core.errors import check_type
 from podium.core.text import format_count
 from podium.data.preferences import Form, Preferences
 from podium.data.rating_scale import count_rating_levels
@@ -20,10 +21,7 @@ GUESSING, CONTRARY = (
     0.5,
     0.2,
 )  # quality of a judge who guesses; share of judges below it that calls for a check
-UNMEASURED = (
-    "It gives up a measured choice: with judgements for 20 queries, auto compares all methods on them."
-)
-ONE_QUERY = "It gives up a measured choice, which needs judgements for several queries; these data have one."
+WANTED, NEEDED = 20, 10  # judged queries that make a choice, and without which labels choose nothing
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,15 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
     >>> choose_method(votes).method
     bradley_terry
     """
+    check_type(
+        preferences,
+        Preferences,
+        "choose_method",
+        "give podium.Preferences, such as Preferences.from_lists(...)",
+    )
     experts = int(preferences.active_experts.sum())
     counted = format_count(experts, "expert")
-    unmeasured = UNMEASURED if len(preferences) > 1 else ONE_QUERY
+    unmeasured = _describe_missing_labels(len(preferences))
     if Form.COMPARISON in preferences.forms:
         if experts == 1:
             reason = "all votes come from one judge, whose quality cannot be estimated"
@@ -80,10 +84,22 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
         return MethodRecommendation(make("rrf", **parameters))
     # the weights may come out equal where many lists are too short or do not agree; of two experts they always do
     weighted = "weighted by their agreement as far as it tells them apart"
-    if experts == 2:
+    if parameters.get("weights") is not None:
+        weighted = "weighted as you ask" if experts == 2 else f"weighted as you ask and {weighted[9:]}"
+    elif experts == 2:
         weighted = "equally weighted, since of two nobody can say which one is right"
     reason = f"ranked lists of {counted}, {weighted}"
     return MethodRecommendation(make("quality_weighted", **parameters), reason, unmeasured)
+
+
+def _describe_missing_labels(queries: int) -> str:
+    """What a choice without labels gives up, and how many of these queries need judgements for a measured one."""
+    gives_up = "It gives up a measured choice"
+    if queries < NEEDED:
+        there = "have one" if queries == 1 else f"have {queries}"
+        return f"{gives_up}, which needs judgements for {NEEDED} queries or more; these data {there}."
+    which = f"{WANTED} queries" if queries >= WANTED else f"the {queries} queries"
+    return f"{gives_up}: with judgements for {which}, auto compares all methods on them."
 
 
 def fix_weights(method: Aggregator, preferences: Preferences) -> Aggregator:

@@ -14,6 +14,7 @@ from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid
+from podium.core.text import format_count
 from podium.data.consensus import Consensus, RankedItem
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -91,9 +92,16 @@ class Explanation(Result[ExpertContribution]):
             return [*lines, *_describe_balance(self, self.over), *_describe_swaps(self)]
         ranking = [v for v in self.voices if any(r is not None for r in v.ranks) or v.votes]
         strong = [v for v in self.voices if v.value > 0][:SHOWN]
-        what = "add most" if self.exact else "contribute most"
-        most = f"; {', '.join(str(v.expert) for v in strong)} {what}" if strong else ""
-        lines.append(f"{len(ranking)} of {self.experts} experts rank it{most}")
+        what = "add" if self.exact else "contribute"
+        if len(strong) == 1:
+            what += "s"
+        most = f"; {', '.join(str(v.expert) for v in strong)} {what} most" if strong else ""
+        of_all = (
+            "The only expert ranks"
+            if len(ranking) == self.experts == 1
+            else (f"{len(ranking)} of {format_count(self.experts, 'expert')} rank")
+        )
+        lines.append(f"{of_all} it{most}")
         for near, word in ((self.above, "Above"), (self.below, "Below")):
             if near is not None:
                 gap = abs(near.score - self.item.score)

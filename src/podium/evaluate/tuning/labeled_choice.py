@@ -19,7 +19,7 @@ from podium.core.errors import ParameterError, check_type
 from podium.core.progress import Progress, no_progress
 from podium.core.settings import TuneSettings
 from podium.core.tables import format_decimal
-from podium.core.text import format_count
+from podium.core.text import format_count, join_names
 from podium.data.consensus import TieRule
 from podium.data.dataset import Dataset
 from podium.evaluate.method_screening import QUICK, estimate_steps
@@ -95,6 +95,8 @@ class LabeledChoice:
                 "it was chosen without them"
             )
         tried = sum(not trial.failed for trial in t.trials)
+        if tried == 1:
+            return "the only candidate"
         text = (
             f"the simplest of {tried} candidates that is not worse than the best of them on held-out queries"
         )
@@ -110,7 +112,7 @@ class LabeledChoice:
             )
         late = [name for name, why in t.left_out.items() if "budget" in why]
         if late and not self.few:
-            return f"It gives up nothing that was tried; {', '.join(late)} did not fit the time budget."
+            return f"It gives up nothing that was tried; {join_names(late, last='and')} did not fit the time budget."
         if self.few:
             return "It gives up what more labels would show."
         return "It gives up nothing that was tried: no candidate has a higher mean."
@@ -147,6 +149,8 @@ def choose_by_labels(
     check_type(dataset, Dataset, "choose_by_labels", "give podium.Dataset(preferences, labels)")
     if budget is not None and not budget > 0:
         raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
+    for name in methods or ():
+        registry.aggregators.get(name)  # a misspelled name is no candidate
     begin, seconds = time.monotonic(), math.inf if budget is None else budget
     problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultCache.open(None))
     base = make_baseline(problem.data)
