@@ -1,4 +1,4 @@
-"""Of two experts nobody can say whose order is right, so their orders count in full."""
+"""Of few experts nobody can say whose order is right, so their orders count in full."""
 
 from __future__ import annotations
 
@@ -9,9 +9,43 @@ from podium import Preferences, make
 from podium.kernels.expert_agreement import compute_order_shares
 
 
-def test_two_orders_count_in_full() -> None:
-    assert (compute_order_shares(np.array([0.9, -0.9]), np.array([0.1, 0.1])) == 1).all()
-    assert compute_order_shares(np.array([0.9, -0.9, 0.9]), np.full(3, 0.1))[1] == 0
+@pytest.mark.parametrize("experts", [2, 3, 4])
+def test_few_orders_count_in_full(experts: int) -> None:
+    agreement = np.where(np.arange(experts) == 1, -0.9, 0.9)
+    assert (compute_order_shares(agreement, np.full(experts, 0.1)) == 1).all()
+    assert compute_order_shares(np.array([0.9, -0.9, 0.9, 0.9, 0.9]), np.full(5, 0.1))[1] == 0
+
+
+@pytest.mark.parametrize("complete", [1, 2])
+def test_sources_that_find_a_part_of_the_items_do_not_lower_the_others(complete: int) -> None:
+    """Two sources find three items of ten, whatever their relevance; one or two find all."""
+    rng, shares, lists, true = np.random.default_rng(7), (0.3, 0.3, 1, 1)[: 2 + complete], {}, {}
+    for query in range(30):
+        true[query] = rng.normal(size=200)
+        lists[query] = {}
+        for k, share in enumerate(shares):
+            scores = np.where(rng.random(200) < share, true[query] + rng.normal(size=200) / 2, -np.inf)
+            lists[query][f"e{k}"] = [
+                f"d{i}" for i in np.argsort(-scores)[: min(np.isfinite(scores).sum(), 100)]
+            ]
+    preferences = Preferences.from_lists(lists, unlisted="below")
+
+    def rate(method: str) -> float:
+        """The mean true value of the first ten."""
+        fused = make(method).aggregate(preferences)
+        return float(np.mean([true[q][[int(d[1:]) for d in fused.ranking(q)[:10]]].mean() for q in lists]))
+
+    assert rate("quality_weighted(points=rbc)") > rate("rbc") - 0.02
+
+
+def test_a_majority_of_one_opinion_wins_a_single_election() -> None:
+    """Sixty of a hundred voters have the same ballot: that is no proof of copies."""
+    rng = np.random.default_rng(4)
+    items = [f"c{k}" for k in range(8)]
+    ballots = {f"v{k}": items if k < 60 else rng.permutation(items).tolist() for k in range(100)}
+    assert (
+        make("quality_weighted").aggregate(Preferences.from_lists({"vote": ballots})).ranking("vote") == items
+    )
 
 
 @pytest.mark.parametrize("points", ["rrf", "rbc"])

@@ -23,9 +23,11 @@ __all__ = [
 ]
 
 COPY = 0.98  # experts whose lists correlate more than this are copies of one expert
+COPIED_QUERIES = 3  # that two experts must share before one of them can be a copy
 STEPS = 3  # of the iteration between quality and consensus; its order is stable after two
 TOP, TAIL = 0.2, 0.5  # the upper fifth and the lower half of a list
 ERRORS = 2.0  # standard errors by which an order must be worse than others before it counts for less
+FEWEST_JUDGED = 5  # experts whose orders can be judged by the items of the others
 
 
 class QueryLists(NamedTuple):
@@ -95,8 +97,11 @@ def compute_expert_correlations(
 
 
 def find_copies(correlation: F8, shared: I8, panel: I8) -> I8:
-    """Number experts so that copies of one expert have the same number; those outside the panel copy one inside."""
-    equal = (correlation > COPY) & (shared > 0)
+    """Number experts so that copies of one expert have the same number; those outside the panel copy one inside.
+
+    In fewer than three queries equal lists are no proof: a majority of voters may be of one opinion.
+    """
+    equal = (correlation > COPY) & (shared >= COPIED_QUERIES)
     number = np.arange(len(equal), dtype=np.int64) + len(panel)
     number[panel] = label_matrix_components(equal[panel])
     others = np.setdiff1d(np.flatnonzero(equal.any(axis=1)), panel)
@@ -177,11 +182,11 @@ def compute_order_shares(agreement: F8, error: F8) -> F8:
     """The share of every expert's order that counts: its agreement as a share of that of experts known to be right.
 
     An expert has the benefit of the doubt: two standard errors are added to its agreement, so that few and short
-    lists count in full. Without an expert whose agreement is above chance, all orders do; and so do those of two
-    experts: each has only the other one's items as evidence, which say as much about what the other one can find.
+    lists count in full. Without an expert whose agreement is above chance, all orders do; and so do those of fewer
+    than five experts: the items of so few others say as much about what the others can find as about the order.
     """
     known = agreement > ERRORS * error
-    if len(agreement) < 3 or not known.any():
+    if len(agreement) < FEWEST_JUDGED or not known.any():
         return np.ones(len(agreement))
     typical = float(np.average(agreement[known], weights=error[known] ** -2))
     return np.clip((agreement + ERRORS * error) / typical, 0.0, 1.0)
