@@ -32,6 +32,21 @@ def test_a_list_that_is_a_feature_does_not_displace_the_others():
         assert model.feature_weights()["f1"] == 0
 
 
+@pytest.mark.parametrize(("ranked", "is_left_out"), [(50, True), (20, True), (8, True), (4, False)])
+def test_a_feature_that_is_a_list_which_ends_early_with_unlisted_items_at_its_mean(ranked, is_left_out):
+    """The order of the listed items decides, wherever the feature puts them among all; four may agree by chance."""
+    random = np.random.default_rng(1)
+    lists = random.normal(size=(100, 1)) + random.normal(size=(100, 6))
+    items = [f"d{i}" for i in range(100)]
+    orders = {f"list {j}": [items[i] for i in np.argsort(-lists[:, j])[:ranked]] for j in range(6)}
+    p = Preferences.from_lists({"q": orders})
+    x = features_of(items, np.column_stack((np.exp(lists[:, 0]), random.normal(size=100))))
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always", PodiumWarning)
+        make("retargeting(missing=mean)").fit(p, features=x)
+    assert any("'f1' orders the items as list 'list 0' does" in str(w.message) for w in issued) == is_left_out
+
+
 def test_a_good_feature_of_few_items_is_not_taken_for_a_copy():
     """A few ranks cannot tell a feature as good as the best list from a copy of that list with noise."""
     random = np.random.default_rng(0)

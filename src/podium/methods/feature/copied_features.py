@@ -16,6 +16,7 @@ CLOSE = 0.35  # the same, below which it may be the list with noise
 NEWS = 0.1  # fraction of the other lists' common order, beyond the list, that a feature of its own explains
 GOOD = 0.8  # fraction of the reliable part of that order from which a list may take the place of all others
 FEWEST = 50  # ranked items below which chance alone moves NEWS too much to tell a copy with noise from a good feature
+SHORT = 8  # items of a list whose other items are unknown, below which a feature has the same order by chance
 
 
 def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dict[int, int]:
@@ -26,7 +27,7 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
     if it says nothing about the other lists that the list does not say, unless there are no other lists, or that
     list has nearly all that they have in common, or ranks too few items to tell. `table` has a column per expert.
     """
-    lists, index = preferences.lists, preferences.index
+    lists, index, below = preferences.lists, preferences.index, preferences.unlisted == "below"
     places = np.stack([_rank_in_groups(index.starts, column) for column in values.T], axis=1)
     same, copies = find_equal_columns(table), dict[int, int]()
     for expert, column in enumerate(table.T):
@@ -39,8 +40,15 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
         agreed = _rank_in_groups(starts, parts.sum(axis=1)[item])
         common = 1.0 - _compute_unexplained(agreed, own)
         is_useful = not agreed.any() or common >= GOOD * compute_reliability(parts)
+        size = int(index.sizes[lists.query_of_list[of_row[starts[:-1]]]].sum()) if len(rows) else 0
+        is_part = not below and len(rows) < size
+        if is_part and len(rows) < SHORT:
+            continue
         for feature in np.flatnonzero(values.any(axis=0)).tolist():
-            if feature in copies or _compute_unexplained(column[item], places[item, feature]) > CLOSE:
+            if feature in copies:
+                continue
+            # where unlisted items are below the listed ones, a copy puts the listed ones on top too
+            if not is_part and _compute_unexplained(column[item], places[item, feature]) > CLOSE:
                 continue
             mine = _rank_in_groups(starts, values[item, feature])
             far = _compute_unexplained(own, mine)
