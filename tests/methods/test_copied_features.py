@@ -32,6 +32,38 @@ def test_a_list_that_is_a_feature_does_not_displace_the_others():
         assert model.feature_weights()["f1"] == 0
 
 
+@pytest.mark.parametrize(("ranked", "is_left_out"), [(50, True), (20, True), (8, True), (4, False)])
+def test_a_feature_that_is_a_list_which_ends_early_with_unlisted_items_at_its_mean(ranked, is_left_out):
+    """The order of the listed items decides, wherever the feature puts them among all; four may agree by chance."""
+    random = np.random.default_rng(1)
+    lists = random.normal(size=(100, 1)) + random.normal(size=(100, 6))
+    items = [f"d{i}" for i in range(100)]
+    orders = {f"list {j}": [items[i] for i in np.argsort(-lists[:, j])[:ranked]] for j in range(6)}
+    p = Preferences.from_lists({"q": orders})
+    x = features_of(items, np.column_stack((np.exp(lists[:, 0]), random.normal(size=100))))
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always", PodiumWarning)
+        make("retargeting(missing=mean)").fit(p, features=x)
+    assert any("'f1' orders the items as list 'list 0' does" in str(w.message) for w in issued) == is_left_out
+
+
+@pytest.mark.parametrize("unlisted", ["below", "unknown"])
+def test_the_scores_of_a_run_as_a_feature_of_the_items_that_it_lists(unlisted):
+    """Values are missing for the others, and missing ones count as the mean, in the middle of the listed items."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=(100, 5))
+    truth = x @ random.normal(size=5)
+    lists = truth[:, None] + truth.std() * random.normal(size=(100, 6))
+    items, order = [f"d{i}" for i in range(100)], np.argsort(-lists, axis=0)[:30]
+    runs = {f"list {j}": [items[i] for i in order[:, j]] for j in range(6)}
+    p = Preferences.from_lists({"q": runs}).with_unlisted(unlisted)
+    scores = np.full(100, np.nan)
+    scores[order[:, 0]] = lists[order[:, 0], 0]
+    with pytest.warns(PodiumWarning, match="feature 'f1' orders the items as list 'list 0' does"):
+        model = make("retargeting").fit(p, features=features_of(items, np.column_stack((scores, x))))
+    assert model.feature_weights()["f1"] == 0
+
+
 def test_a_good_feature_of_few_items_is_not_taken_for_a_copy():
     """A few ranks cannot tell a feature as good as the best list from a copy of that list with noise."""
     random = np.random.default_rng(0)

@@ -310,6 +310,22 @@ def test_lists_that_end_early_are_told_from_lists_of_random_items(best, expected
     assert tau["auto"] == tau[expected] == max(tau.values())
 
 
+@pytest.mark.parametrize("rule", ["below", "mean"])
+@pytest.mark.parametrize("pooled", [True, False])
+def test_a_chosen_place_of_unlisted_items_overrides_that_of_the_input(rule, pooled):
+    """TREC runs, for example, have unlisted items below the listed ones unless something else is chosen."""
+    random = np.random.default_rng(0)
+    lists = random.normal(size=(40, 1)) + random.normal(size=(40, 5))
+    items = [f"d{i}" for i in range(40)]
+    orders = {f"l{j}": [items[i] for i in np.argsort(-lists[:, j])[:8]] for j in range(5)}
+    unknown, below = (
+        Preferences.from_lists({"q": orders}).with_unlisted(reading) for reading in ("unknown", "below")
+    )
+    method = make(f"retargeting(missing={rule}, pooled={pooled})")
+    assert method.aggregate(unknown).ranking("q") == method.aggregate(below).ranking("q")
+    assert make("retargeting").fit(below).missing_ == "below"
+
+
 def test_a_margin_that_cannot_hold_is_refused():
     one = sample_problem("gaussian", clean=True, seed=0)
     with pytest.raises(ParameterError, match=r"can differ by at most 0\.035"):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from podium.data.index import ItemIndex
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import F8, I8
+from podium.kernels.dispatch import F8, I4, I8
 from podium.methods.feature.expert_columns import find_equal_columns
 from podium.methods.feature.retargeting_search import compute_agreement_weights, compute_reliability
 
@@ -16,6 +17,9 @@ CLOSE = 0.35  # the same, below which it may be the list with noise
 NEWS = 0.1  # fraction of the other lists' common order, beyond the list, that a feature of its own explains
 GOOD = 0.8  # fraction of the reliable part of that order from which a list may take the place of all others
 FEWEST = 50  # ranked items below which chance alone moves NEWS too much to tell a copy with noise from a good feature
+SHORT = (
+    8  # listed items below which a feature may have their order by chance, if nothing is known of the others
+)
 
 
 def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dict[int, int]:
@@ -26,7 +30,7 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
     if it says nothing about the other lists that the list does not say, unless there are no other lists, or that
     list has nearly all that they have in common, or ranks too few items to tell. `table` has a column per expert.
     """
-    lists, index = preferences.lists, preferences.index
+    lists, index, below = preferences.lists, preferences.index, preferences.unlisted == "below"
     places = np.stack([_rank_in_groups(index.starts, column) for column in values.T], axis=1)
     same, copies = find_equal_columns(table), dict[int, int]()
     for expert, column in enumerate(table.T):
@@ -39,8 +43,15 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
         agreed = _rank_in_groups(starts, parts.sum(axis=1)[item])
         common = 1.0 - _compute_unexplained(agreed, own)
         is_useful = not agreed.any() or common >= GOOD * compute_reliability(parts)
-        for feature in np.flatnonzero(values.any(axis=0)).tolist():
-            if feature in copies or _compute_unexplained(column[item], places[item, feature]) > CLOSE:
+        rest = _find_other_slots(index, item)
+        # where the places of the others are unknown, or the feature has no values for them, the listed ones decide
+        by_order = np.asarray((values[rest] == 0).all(axis=0) | (not below), np.bool_) & (len(rest) > 0)
+        possible = values.any(axis=0) & ~(by_order & (len(rows) < SHORT))
+        for feature in np.flatnonzero(possible).tolist():
+            if feature in copies:
+                continue
+            # where unlisted items are below the listed ones, a copy puts the listed ones on top too
+            if not by_order[feature] and _compute_unexplained(column[item], places[item, feature]) > CLOSE:
                 continue
             mine = _rank_in_groups(starts, values[item, feature])
             far = _compute_unexplained(own, mine)
@@ -49,6 +60,14 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
             if far < COPY or (is_near and _compute_left(column, np.delete(values, feature, axis=1)) > CLOSE):
                 copies[feature] = expert
     return copies
+
+
+def _find_other_slots(index: ItemIndex, item: I4) -> I8:
+    """The other slots of the queries of these slots."""
+    is_listed, has_list = np.zeros(len(index.items), np.bool_), np.zeros(len(index), np.bool_)
+    is_listed[item] = True
+    has_list[index.query_of_slot[item]] = True
+    return np.flatnonzero(has_list[index.query_of_slot] & ~is_listed)
 
 
 def _compute_left(column: F8, values: F8) -> float:

@@ -81,8 +81,8 @@ class MonotoneRetargeting(Aggregator):
     missing: Annotated[
         str,
         Choice("auto", "below", "mean"),
-        "unlisted items: below the listed ones, or at the list's mean; auto: below if lists share more items "
-        "than by chance",
+        "unlisted items: below the listed ones, or at the list's mean; auto: below if the input says so, or if "
+        "lists share more items than by chance",
     ] = "auto"
     side: Annotated[
         str,
@@ -164,8 +164,13 @@ class MonotoneRetargeting(Aggregator):
     def _read_unlisted_items(self, preferences: Preferences) -> Preferences:
         """The preferences with the reading of unlisted items that `missing` selects."""
         rule = getattr(self, "missing_", self.missing)
-        below = rule == "below" or (rule == "auto" and listed.share_items_beyond_chance(preferences))
-        return preferences.with_unlisted("below") if below else preferences
+        if rule == "auto":
+            return (
+                preferences.with_unlisted("below")
+                if listed.share_items_beyond_chance(preferences)
+                else preferences
+            )
+        return preferences.with_unlisted("below" if rule == "below" else "unknown")
 
     def _select_features(self, preferences: Preferences, table: F8, features: Features | None) -> F8:
         """The normalized features, 0 for those that are a copy of a list."""
