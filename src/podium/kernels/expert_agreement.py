@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 COPY = 0.98  # experts whose lists correlate more than this are copies of one expert
-COPIED_QUERIES = 3  # that two experts must share before one of them can be a copy
+COPIED_QUERIES = 3  # that a majority of equal experts must share before they are copies
 STEPS = 3  # of the iteration between quality and consensus; its order is stable after two
 TOP, TAIL = 0.2, 0.5  # the upper fifth and the lower half of a list
 ERRORS = 2.0  # standard errors by which an order must be worse than others before it counts for less
@@ -99,9 +99,11 @@ def compute_expert_correlations(
 def find_copies(correlation: F8, shared: I8, panel: I8) -> I8:
     """Number experts so that copies of one expert have the same number; those outside the panel copy one inside.
 
-    In fewer than three queries equal lists are no proof: a majority of voters may be of one opinion.
+    More than half of the experts are a majority of one opinion rather than copies, unless they share three queries.
     """
-    equal = (correlation > COPY) & (shared >= COPIED_QUERIES)
+    equal = (correlation > COPY) & (shared > 0)
+    if equal[panel].sum(axis=1).max(initial=0) > len(panel) / 2:
+        equal &= shared >= COPIED_QUERIES
     number = np.arange(len(equal), dtype=np.int64) + len(panel)
     number[panel] = label_matrix_components(equal[panel])
     others = np.setdiff1d(np.flatnonzero(equal.any(axis=1)), panel)
