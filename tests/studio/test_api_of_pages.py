@@ -340,9 +340,6 @@ def test_roles_of_columns_are_changed_by_a_program(client):
     for body in wrong:
         assert client.patch(f"{address}/plan/0", json=body).status_code == 422, body
     assert client.patch(f"{address}/plan/7", json={"use": "data"}).status_code == 404
-    assert client.patch(f"{address}/plan/notes", json={"use": "data"}).status_code == 404
-    undeclared = client.patch(f"{address}/plan/remedies", json={"use": "data"})
-    assert (undeclared.status_code, undeclared.headers["allow"]) == (405, "POST")
     assert client.patch(f"{address}/plan/0", json={"use": "ignore"}).json()["ready"] is False
     assert client.patch(f"{address}/plan/0", json={"use": "data"}).json()["ready"]
     assert client.patch("/v1/projects/demo/plan/0", json={"use": "data"}).status_code == 422

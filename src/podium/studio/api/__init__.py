@@ -119,8 +119,7 @@ async def _answer_http_error(request: Request, error: Any) -> Response:
         answer = build_problem_response(error.status_code, kind, problem, "see /docs")
     answer.headers.update(error.headers or {})
     if error.status_code == 405:  # the framework names the methods of the first route with this path alone
-        paths = request.app.openapi()["paths"].items()
-        for pattern, calls in sorted(paths, key=lambda entry: entry[0].count("{")):  # the most specific first
+        for pattern, calls in request.app.openapi()["paths"].items():
             if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern)), request.url.path):
                 answer.headers["allow"] = ", ".join(sorted(verb.upper() for verb in calls))
                 break

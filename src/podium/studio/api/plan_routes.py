@@ -224,7 +224,7 @@ async def get_plan(request: Request) -> Response:
 
 
 @router.patch(
-    "/v1/projects/{project}/plan/{file:int}",  # a number: PATCH .../plan/remedies is no such address
+    "/v1/projects/{project}/plan/{file}",
     **describe_route(
         PlanRequest, PlanAnswer, "Change how a file is read", 507, tag="projects", parameters=(PROJECT, FILE)
     ),
@@ -234,9 +234,9 @@ async def change_plan(request: Request) -> Response:
     sent = parse_request(PlanRequest, await read_body(request)).model_dump(exclude_unset=True)
     given = {name: value for name, value in sent.items() if value is not None or name == "header"}
     project, file = request.path_params["project"], request.path_params["file"]
-    if file >= 1_000_000:
+    if not file.isdecimal() or not file.isascii() or len(file) > 6:
         raise RecordNotFound("no such file in this project")
-    return build_json_response(await run_in_process(request, _change_plan, project, file, given))
+    return build_json_response(await run_in_process(request, _change_plan, project, int(file), given))
 
 
 @router.post(
