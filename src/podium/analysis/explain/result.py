@@ -14,6 +14,7 @@ from podium.core.errors import ParameterError
 from podium.core.params import suggest_names
 from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid
+from podium.core.text import format_count
 from podium.data.consensus import Consensus, RankedItem
 from podium.data.features import Features
 from podium.data.ids import Id
@@ -304,7 +305,7 @@ def _describe_balance(e: Explanation, over: RankedItem) -> list[str]:
         added = f"{len(up)} expert{'s' * (len(up) != 1)} add {sum(up):.4g} to {one}"
         text = f"{added}, {len(down)} subtract {-sum(down):.4g}"
     else:
-        text = f"removing one expert lowers {one} in {len(up)} cases and raises it in {len(down)}"
+        text = f"removing one expert lowers {one} in {format_count(len(up), 'case')} and raises it in {len(down)}"
     return [f"{one} is {where} {other} by {abs(e.item.score - over.score):.4g}: {text}", *lines]
 
 

@@ -267,7 +267,18 @@ def show_picture(
     c = _build_context(request, project, patient=True)
     state = tuple((k, v) for k, v in c.parameters if k not in ("plot", "theme", "width"))
     look = ("dark" if theme == "dark" else "light", render.PHONE if 0 < width <= 500 else render.WIDE)
-    key = ("figure", c.data.fingerprint, project, view, figure, plot, look, state, len(c.models()))
+    key = (
+        "figure",
+        c.data.fingerprint,
+        project,
+        view,
+        figure,
+        plot,
+        look,
+        state,
+        len(c.models()),
+        c.default_method,
+    )
     text = c.work.picture(key, lambda: _draw_figure(build(c), figure, plot, *look))
     return Response(text, media_type="application/json" if plot else "image/svg+xml", headers=FRESH | ALONE)
 
