@@ -105,6 +105,8 @@ def test_every_page_fits_and_has_no_barrier(open_page, address, shot, pages, wid
     for name, where in pages.items():
         go(page, address, where)
         shot(page, f"{name}-{width}-{scheme}")
+        if page.locator("main [role=alert]").count() and name not in ("problem", "missing", "vote-error"):
+            complaints.append((name, page.locator("main [role=alert]").first.inner_text()))
         if not page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"):
             complaints.append((name, "wider than the window"))
         for broken in axe.run(page).response["violations"]:
