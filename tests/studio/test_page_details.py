@@ -139,3 +139,30 @@ def test_the_head_to_head_table_shows_as_many_items_as_wanted(client):
         table = page[page.index('id="t2"') :].partition("</table>")[0]
         assert table.count("<th ") == wanted + 1
         assert min(wanted, 50) == table.count("<tr>") - 1
+
+
+def test_a_wrong_value_in_an_address_leads_back_to_the_page_without_it(client):
+    client.get("/p/demo/fuse.json")  # waits until the data are read
+    page = client.get("/p/demo/fuse?m=bogus")
+    assert page.status_code == 422
+    way = re.search(r'<a class="button" href="([^"]+)">Fuse without these values</a>', page.text)
+    assert way[1] == "/p/demo/fuse"
+    assert client.get(way[1]).status_code == 200
+
+
+def test_pages_without_a_method_in_their_address_rank_by_the_answer(client):
+    spec = client.get("/p/demo/overview.json").json()["answer"]["spec"]
+    assert client.get("/p/demo/fuse.json").json()["method"].partition("(")[0] == spec.partition("(")[0]
+    for view in ("share", "explain", "why"):
+        client.get(f"/p/demo/{view}.json")  # waits until it is computed
+        assert f"<option selected>{spec}</option>" in client.get(f"/p/demo/{view}").text, view
+
+
+def test_the_panel_page_has_no_error_where_there_is_none(client):
+    votes = "".join(
+        f"q{q},j{j},{'ab'[(q + j // 2) % 2]},{'ba'[(q + j // 2) % 2]}\n" for q in range(12) for j in range(5)
+    )
+    project = upload(client, "panel.csv", f"query,judge,winner,loser\n{votes}")
+    page = client.get(f"/p/{project}/judges").text
+    assert "What the panel is worth" in page
+    assert 'role="alert"' not in page
