@@ -169,12 +169,16 @@ def _holds_only_labels(name: str) -> bool:
 
 
 def digest_columns(name: str, content: bytes, plan: FilePlan) -> str:
-    """What files with the same columns share; empty for files without columns."""
+    """What files share that have the same columns and are read alike; empty for files without columns."""
     head = Source(name, content, str(plan.options.get("encoding") or "utf-8"))
     if not content.startswith(b"PAR1"):
         head = Source(name, head.head(), head.encoding)
     table = load_table(head, plan.delimiter, plan.header)
-    return "" if table is None else digest_bytes("\t".join(table.names).encode())
+    if table is None:
+        return ""
+    # columns without names have the same ones everywhere; the present reading tells such files apart
+    reading = (plan.use, sorted(plan.roles.items()))
+    return digest_bytes(repr((table.names, reading)).encode())
 
 
 def count_peculiarities(table: RawTable, roles: Mapping[str, str]) -> dict[str, int]:
