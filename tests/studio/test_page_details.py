@@ -166,3 +166,20 @@ def test_the_panel_page_has_no_error_where_there_is_none(client):
     page = client.get(f"/p/{project}/judges").text
     assert "What the panel is worth" in page
     assert 'role="alert"' not in page
+
+
+def test_votes_are_not_offered_for_deployment(client):
+    """Engines fuse lists; a button must not lead to an error."""
+    graded = "query,judge,winner,loser\n" + "".join(f"q{n % 6},j{n % 3},a{n % 4},b\n" for n in range(48))
+    labels = "query,item,label\n" + "".join(
+        f"q{q},{item},{int(item == 'a1')}\n" for q in range(6) for item in ["a0", "a1", "b"]
+    )
+    csrf = re.search(r'name="csrf" value="([0-9a-f]+)"', client.get("/").text)[1]
+    files = [("files", ("votes.csv", graded.encode())), ("files", ("labels.csv", labels.encode()))]
+    project = client.post("/open/upload", data={"csrf": csrf}, files=files).headers["location"].split("/")[2]
+    client.get(f"/p/{project}/overview.json")
+    page = client.get(f"/p/{project}/overview").text
+    assert "Apply it to new files" in page
+    assert "/deploy" not in page
+    client.get("/p/demo/overview.json")
+    assert "Deploy it" in client.get("/p/demo/overview").text
