@@ -78,7 +78,7 @@ def pages(browser, address, tmp_path_factory):
     below = {"query": "/p/demo/query?q=q003", "worker": f"/p/{arena}/worker?who=judge-8"}
     go(page, address, "/p/demo/jobs")
     page.get_by_role("button", name="Start fitting").click()
-    page.wait_for_selector("td.state:text-is('done')", timeout=120_000)
+    page.wait_for_selector(".state:text-is('done')", timeout=120_000)
     below["job"] = page.locator("a[href*='/job?']").first.get_attribute("href")
     page.goto(f"{address}/p/{opened['run']}/collect")
     page.get_by_role("button", name="Start collecting").click()
@@ -105,6 +105,8 @@ def test_every_page_fits_and_has_no_barrier(open_page, address, shot, pages, wid
     for name, where in pages.items():
         go(page, address, where)
         shot(page, f"{name}-{width}-{scheme}")
+        if page.locator("main [role=alert]").count() and name not in ("problem", "missing", "vote-error"):
+            complaints.append((name, page.locator("main [role=alert]").first.inner_text()))
         if not page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"):
             complaints.append((name, "wider than the window"))
         for broken in axe.run(page).response["violations"]:

@@ -95,10 +95,10 @@ def test_a_removed_project_comes_back(open_page, tmp_path):
     page.get_by_role("button", name="Remove this project").click()
     page.locator("#remove-project").get_by_role("button", name="Remove", exact=True).click()
     page.wait_for_selector(".toast")
-    assert page.locator("main").get_by_role("link", name="removed.run").count() == 0
+    assert page.locator("main").get_by_role("link", name="removed", exact=True).count() == 0
     page.get_by_role("button", name="Undo").click()
     settled(page)
-    assert "removed.run" in page.locator(".switcher summary").inner_text()
+    assert "removed" in page.locator(".switcher summary").inner_text()
 
 
 def test_rows_of_a_long_table_are_drawn_as_they_come_into_view(open_page, address):

@@ -179,7 +179,7 @@ def test_fit_a_model_in_the_background(open_page, address, shot):
     page = open_page()
     go(page, address, "/p/demo/jobs")
     page.get_by_role("button", name="Start fitting").click()
-    page.wait_for_selector("td.state:text-is('done')", timeout=60_000)
+    page.wait_for_selector(".state:text-is('done')", timeout=60_000)
     page.wait_for_selector("text=fuse with it")
     assert "Experiments, on queries that they were not fitted on" in page.locator("main").inner_text()
     shot(page, "jobs-1280")

@@ -206,7 +206,7 @@ def test_a_clear_difference_is_said_and_no_other():
     said = compare_evaluations(several, "ndcg@10").conclusion()
     assert "Better than a in ndcg@10: better (+0.1" in said
     assert "Worse than a in ndcg@10: worse (-0.1000" in said
-    assert "Statistically tied with a: unsure." in said
+    assert "unsure is statistically tied with a." in said
     assert "same equals a on every query." in said
 
 

@@ -308,7 +308,7 @@ def test_a_plan_is_seen_changed_and_mended(client):
     remedy = next(r for r in problem["remedies"] if r["change"] == "option.self_votes=skip")
     head = {"idempotency-key": "click"}
     done = [
-        client.post(f"{address}/plan/remedies", json={k: remedy[k] for k in ("change", "file")}, headers=head)
+        client.post(f"{address}/remedies", json={k: remedy[k] for k in ("change", "file")}, headers=head)
         for _ in range(2)
     ]
     assert done[0].json() == done[1].json() == client.get(f"{address}/plan").json()

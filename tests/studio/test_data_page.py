@@ -275,3 +275,13 @@ def test_every_file_has_its_roles_however_many_there_are(client):
     post(client, f"/p/{project}/data/13", **roles, alike="1", columns=columns)
     assert find_roles(page(client, f"/p/{project}/data").text) == ["query", "item", "score"] * 12
     assert len(client.get(f"/p/{project}/data.json").json()["files"]) == 14
+
+
+def test_files_without_column_names_are_not_taken_for_alike(client):
+    votes = "".join(f"q{n % 3} d{n % 5} d{n % 5 + 5} d{n % 5 + n % 2 * 5}\n" for n in range(40))
+    qrels = "".join(f"q{n % 3} 0 d{n % 10} {n % 2}\n" for n in range(30))
+    project, _ = upload(client, ("a.pref", votes.encode()), ("b.qrels", qrels.encode()))
+    shown = page(client, f"/p/{project}/data").text
+    assert shown.count("data-autosubmit") == 2
+    assert "with these columns" not in shown
+    assert '<option value="labels" selected>' in shown

@@ -49,7 +49,7 @@ LEAST = {
         "POST /v1/projects", "POST /v1/collections", f"PATCH {V}", f"DELETE {V}",
         *(f"POST {V}{rest}" for rest in (
             "/annotators/exclude", "/annotators/restore", "/apply", "/collection", "/gold", "/gold/remove", "/invites",
-            "/jobs", "/jobs/{job}/stop", "/labels", "/models", "/plan/remedies", "/restore", "/texts",
+            "/jobs", "/jobs/{job}/stop", "/labels", "/models", "/remedies", "/restore", "/texts",
         )),
         f"PATCH {V}/collection", f"PATCH {V}/plan/{{file}}", f"DELETE {V}/invites/{{invite}}", f"DELETE {V}/labels",
         f"DELETE {V}/texts",

@@ -61,7 +61,13 @@ def test_a_choice_between_two_answers_is_a_vote_and_the_gold_answer_a_label():
     given = [line.split(",")[2] for line in JUDGES.decode().splitlines()[1:]]
     votes, items = content.preferences.comparisons, content.preferences.index.items
     assert sorted(items[s] for s in votes.winner) == sorted(answer for answer in given if answer)
-    assert set(content.labels.grades.tolist()) == {1.0}
+    gold = [line.split(",") for line in GOLD.decode().splitlines()[1:]]
+    right = {(query, answer): float(answer == best) for query, best in gold for answer in ("1", "2")}
+    index = content.labels.index
+    labeled = zip(
+        index.query_of_slot.tolist(), index.items.tolist(), content.labels.grades.tolist(), strict=True
+    )
+    assert {(content.labels.queries[q], item): grade for q, item, grade in labeled} == right
     assert any(f"{given.count('')} rows without winner are skipped" in note for note in content.notes)
 
 

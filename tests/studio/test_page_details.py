@@ -115,9 +115,9 @@ def test_nothing_is_removed_without_a_question(client):
 
 def test_one_table_serves_projects_annotators_judges_and_figures(client):
     """Each is sorted and searched by the address, and keeps what is special in its cells."""
-    names = [upload(client, f"name {n:02}.csv", FEW) and f"name {n:02}.csv" for n in range(14)]
+    names = [upload(client, f"name {n:02}.csv", FEW) and f"name {n:02}" for n in range(14)]
     home = client.get("/?projects.sort=1&projects.find=name").text.partition('id="projects"')[2]
-    assert re.findall(r'<a href="/p/\w+">(name \d\d\.csv)</a>', home) == names
+    assert re.findall(r'<a href="/p/\w+">(name \d\d)</a>', home) == names
     votes = [(n % 8, n % 3, (n + 1 + n // 8 % 2) % 3) for n in range(480)]
     pairs = [(j, *sorted((a, b), reverse=j == 0 and n % 25 > 0)) for n, (j, a, b) in enumerate(votes)]
     project = upload(
@@ -139,3 +139,47 @@ def test_the_head_to_head_table_shows_as_many_items_as_wanted(client):
         table = page[page.index('id="t2"') :].partition("</table>")[0]
         assert table.count("<th ") == wanted + 1
         assert min(wanted, 50) == table.count("<tr>") - 1
+
+
+def test_a_wrong_value_in_an_address_leads_back_to_the_page_without_it(client):
+    client.get("/p/demo/fuse.json")  # waits until the data are read
+    page = client.get("/p/demo/fuse?m=bogus")
+    assert page.status_code == 422
+    way = re.search(r'<a class="button" href="([^"]+)">Fuse without these values</a>', page.text)
+    assert way[1] == "/p/demo/fuse"
+    assert client.get(way[1]).status_code == 200
+
+
+def test_pages_without_a_method_in_their_address_rank_by_the_answer(client):
+    spec = client.get("/p/demo/overview.json").json()["answer"]["spec"]
+    assert client.get("/p/demo/fuse.json").json()["method"].partition("(")[0] == spec.partition("(")[0]
+    for view in ("share", "explain", "why"):
+        client.get(f"/p/demo/{view}.json")  # waits until it is computed
+        assert f"<option selected>{spec}</option>" in client.get(f"/p/demo/{view}").text, view
+
+
+def test_the_panel_page_has_no_error_where_there_is_none(client):
+    votes = "".join(
+        f"q{q},j{j},{'ab'[(q + j // 2) % 2]},{'ba'[(q + j // 2) % 2]}\n" for q in range(12) for j in range(5)
+    )
+    project = upload(client, "panel.csv", f"query,judge,winner,loser\n{votes}")
+    page = client.get(f"/p/{project}/judges").text
+    assert "What the panel is worth" in page
+    assert 'role="alert"' not in page
+
+
+def test_votes_are_not_offered_for_deployment(client):
+    """Engines fuse lists; a button must not lead to an error."""
+    graded = "query,judge,winner,loser\n" + "".join(f"q{n % 6},j{n % 3},a{n % 4},b\n" for n in range(48))
+    labels = "query,item,label\n" + "".join(
+        f"q{q},{item},{int(item == 'a1')}\n" for q in range(6) for item in ["a0", "a1", "b"]
+    )
+    csrf = re.search(r'name="csrf" value="([0-9a-f]+)"', client.get("/").text)[1]
+    files = [("files", ("votes.csv", graded.encode())), ("files", ("labels.csv", labels.encode()))]
+    project = client.post("/open/upload", data={"csrf": csrf}, files=files).headers["location"].split("/")[2]
+    client.get(f"/p/{project}/overview.json")
+    page = client.get(f"/p/{project}/overview").text
+    assert "Apply it to new files" in page
+    assert "/deploy" not in page
+    client.get("/p/demo/overview.json")
+    assert "Deploy it" in client.get("/p/demo/overview").text

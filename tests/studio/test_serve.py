@@ -1,5 +1,6 @@
 """podium serve."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -7,12 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from podium.cli import program
-from podium.studio.server import format_address, listen
+from podium.studio.app import create_app
+from podium.studio.server import create_server, format_address, listen
 from podium.studio.settings import ServerSettings
 from serving import started
 
@@ -112,6 +116,21 @@ def test_it_serves_until_told_to_stop(tmp_path):
     assert "secret" not in said
     assert TOKEN not in said
     assert "Traceback" not in said
+
+
+def test_a_server_that_stops_cancels_what_still_computes(tmp_path, monkeypatch):
+    """The open requests get an answer, before the server cuts them off with a traceback in the log."""
+    stopped = threading.Event()
+    monkeypatch.setattr("podium.studio.server.DRAIN", 0.05)
+
+    async def wait_for_requests(*_):
+        assert await asyncio.to_thread(stopped.wait, 10)
+
+    monkeypatch.setattr("uvicorn.Server.shutdown", wait_for_requests)
+    server = create_server(create_app(ServerSettings(tmp_path)))
+    server.config.app.state.processes = SimpleNamespace(stop=stopped.set)
+    asyncio.run(server.shutdown())
+    assert stopped.is_set()
 
 
 def test_every_address_family(tmp_path):

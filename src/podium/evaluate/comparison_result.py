@@ -220,7 +220,8 @@ class Comparison(Result[ComparisonRow]):
         open_ = [r for r in rows if r not in shown and r not in same]
         if open_:
             names = join_names([r.name for r in open_], NAMED)
-            sentences.append(f"Statistically tied with {self.baseline}: {names}.")
+            verb = "is" if len(open_) == 1 else "are"
+            sentences.append(f"{names} {verb} statistically tied with {self.baseline}.")
         if same:
             names = join_names([r.name for r in same], NAMED)
             verb = "equals" if len(same) == 1 else "equal"

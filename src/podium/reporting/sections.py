@@ -14,6 +14,7 @@ from podium.analysis.figures import rank_heatmap, weight_matrix
 from podium.core.errors import ParameterError, PodiumError
 from podium.core.params import suggest_names
 from podium.core.tables import Grid, format_decimal, format_percent
+from podium.core.text import format_count
 from podium.data.ids import Id
 from podium.evaluate.comparison_chart import draw_curves, draw_differences
 from podium.evaluate.comparison_tables import metric_grid
@@ -69,7 +70,9 @@ def _build_methods(inputs: ReportInputs) -> list[Block]:
     blocks: list[Block] = []
     if inputs.lines:
         band = "; bands are 95 % confidence intervals of the mean" if c.queries > 1 else ""
-        caption = f"{inputs.lines[0].metric} at every depth, mean over {c.queries:,} queries{band}."
+        caption = (
+            f"{inputs.lines[0].metric} at every depth, mean over {format_count(c.queries, 'query')}{band}."
+        )
         blocks.append(Figure("curves", draw_curves(inputs.lines), caption))
     for metric in c.metrics:
         grid = metric_grid(c, metric)

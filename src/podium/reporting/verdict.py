@@ -34,7 +34,7 @@ def describe_caveats(inputs: ReportInputs, checks: tuple[ReportFinding, ...]) ->
     """What to fix before the figures can be trusted, and how unlisted items were read where lists are incomplete."""
     wrong = [c.name for c in checks if c.verdict == "wrong"]
     names = ", ".join(dict.fromkeys(wrong))
-    fix = f"Fix this first; until then the scores are unreliable: {names}." if wrong else ""
+    fix = f"The scores are unreliable; these checks fail: {names}." if wrong else ""
     return tuple(filter(None, (fix, describe_unlisted_rule(inputs.preferences))))
 
 

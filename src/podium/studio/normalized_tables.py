@@ -47,7 +47,7 @@ def normalize_table(
         rows = [(line, [row[k] for k in places]) for line, row in zip(table.lines, table.rows, strict=True)]
         if use == "labels":
             kind = "labels"
-            head, rows = _fill_grades(head, rows)
+            head, rows = _fill_grades(head, rows, marks)
         if use == "data" and "grade" in head and by_role["grade"][0] in roles and "item" in head:
             # an empty grade is no reason to drop the row of an expert
             kind = "lists" if "expert" in head or "rank" in head or "score" in head else "auto"
@@ -114,13 +114,23 @@ def _spread_choices(
     return [*kept, "winner", "loser"], rows
 
 
-def _fill_grades(head: list[str], rows: NumberedRows) -> tuple[list[str], NumberedRows]:
-    """Labels without grades: the named item is the right one, grade 1."""
+def _fill_grades(head: list[str], rows: NumberedRows, marks: set[str]) -> tuple[list[str], NumberedRows]:
+    """Labels without grades: the named item is the right one, grade 1; the other of two answers is wrong, 0."""
+    others: dict[str, str] = {}
     if "winner" in head and "item" not in head:
+        at = head.index("winner")
         head = ["item" if reader == "winner" else reader for reader in head]
+        answers = sorted({row[at] for _, row in rows} - marks)
+        if len(answers) == 2 and "grade" not in head:
+            others = dict(zip(answers, reversed(answers), strict=True))
     if "grade" in head:
         return head, rows
-    return [*head, "grade"], [(line, [*row, "1"]) for line, row in rows]
+    filled: NumberedRows = []
+    for line, row in rows:
+        filled.append((line, [*row, "1"]))
+        if others and row[at] in others:
+            filled.append((line, [*row[:at], others[row[at]], *row[at + 1 :], "0"]))
+    return [*head, "grade"], filled
 
 
 def _reverse_grades(rows: NumberedRows, at: int, marks: set[str]) -> NumberedRows:

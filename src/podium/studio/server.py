@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import socket
+import threading
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import uvicorn
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 IDLE = 20  # seconds: keep-alive timeout, and grace period at shutdown
+DRAIN = 17.0  # seconds of that period in which computations may end by themselves
 WAITING = 1024  # connections that the system accepts before the server does
 SPARE = 256  # open files besides connections
 
@@ -66,7 +68,22 @@ def create_server(app: FastAPI) -> uvicorn.Server:
         timeout_graceful_shutdown=IDLE,
         h11_max_incomplete_event_size=HEAD,
     )
-    return uvicorn.Server(config)
+    return StudioServer(config)
+
+
+class StudioServer(uvicorn.Server):
+    """A server that cancels what is still computed near the end of its grace period, and so answers every request."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the open requests, and the server."""
+        app: Any = self.config.app
+        processes, timer = app.state.processes, None
+        if processes is not None:  # stopping them blocks
+            stop = threading.Thread(target=processes.stop, daemon=True)
+            timer = asyncio.get_running_loop().call_later(DRAIN, stop.start)
+        await super().shutdown(sockets)
+        if timer is not None:
+            timer.cancel()
 
 
 def _raise_file_limit(wanted: int) -> None:

@@ -46,6 +46,8 @@ class FairQueue:
     def put(self, task: ViewTask) -> None:
         """Add a task; refused when its user, or all of them together, have too many waiting."""
         with self._changed:
+            if self._is_closed:
+                raise RequestRefused(503, "the server stops", "try again later", {"retry-after": "5"})
             mine = self._waiting.get(task.user, ())
             if len(mine) >= max(1, self._most // 2) or self.count() >= self._most:
                 words = f"{self.count():,} computations are already waiting"

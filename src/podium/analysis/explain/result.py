@@ -312,7 +312,7 @@ def _describe_balance(e: Explanation, over: RankedItem) -> list[str]:
         added = f"{len(up)} expert{'s' * (len(up) != 1)} add {sum(up):.4g} to {one}"
         text = f"{added}, {len(down)} subtract {-sum(down):.4g}"
     else:
-        text = f"removing one expert lowers {one} in {len(up)} cases and raises it in {len(down)}"
+        text = f"removing one expert lowers {one} in {format_count(len(up), 'case')} and raises it in {len(down)}"
     return [f"{one} is {where} {other} by {abs(e.item.score - over.score):.4g}: {text}", *lines]
 
 

@@ -240,7 +240,7 @@ async def change_plan(request: Request) -> Response:
 
 
 @router.post(
-    "/v1/projects/{project}/plan/remedies",
+    "/v1/projects/{project}/remedies",
     **describe_route(
         RemedyRequest, PlanAnswer, "Apply a remedy to the files of a project", 409, 507, tag="projects",
         parameters=(PROJECT, IDEMPOTENCY),

@@ -8,6 +8,7 @@ from typing import Any
 
 from podium.core.errors import ParameterError
 from podium.core.tables import Grid, format_decimal, format_percent
+from podium.core.text import format_count
 from podium.evaluate.comparison import compare_evaluations
 from podium.evaluate.comparison_chart import draw_differences
 from podium.metrics.base import parse
@@ -51,7 +52,10 @@ def build_methods_view(c: ViewContext) -> View:
     chosen, metrics, inputs = _gather_comparison(c)
     part = build_section(inputs, "methods")
     more = _build_form(c, chosen, metrics[0])
-    more |= {"names": list(inputs.results), "comparison": inputs.comparison is not None}
+    names = list(inputs.results)
+    if inputs.comparison is not None:  # the best one is compared with the next one first
+        names.sort(key=lambda name: name != inputs.best_method)
+    more |= {"names": names, "comparison": inputs.comparison is not None}
     if inputs.comparison is None:
         alike = inputs.compute_similarity()
         document = {"methods": list(inputs.results), "agreement": float(alike.mean())}
@@ -76,7 +80,7 @@ def build_differences_view(c: ViewContext) -> View:
     two = compare_evaluations(chosen_two, [metric], baseline=b, **how)
     rows = two.per_query(metric, name=a)
     up, down = sum(r.difference > 1e-12 for r in rows), sum(r.difference < -1e-12 for r in rows)
-    counts = f"better on {up:,} queries, worse on {down:,}, equal on {len(rows) - up - down:,}"
+    counts = f"better on {format_count(up, 'query')}, worse on {down:,}, equal on {len(rows) - up - down:,}"
     queries = c.data.preferences.queries
     links = {
         str(r.query): c.build_link("query", ("q", id_text(r.query, queries)), ("m", a), ("m", b))

@@ -130,6 +130,8 @@ def _preview_file(number: int, name: str, content: bytes, plan: FilePlan) -> Fil
             detected = detect_format(source, {})
         except PodiumError:
             detected = "table" if plan.roles else ""
+    if plan == replace(plan, use="data", roles={}) and _holds_only_labels(detected):
+        plan = replace(plan, use="labels")
     whole = content.startswith(b"PAR1") or len(content) < WHOLE
     unreadable = {} if content.startswith(b"PAR1") else count_unreadable(content[:WHOLE])
     head = source if whole else Source(name, source.head(), source.encoding)
@@ -162,13 +164,21 @@ def _preview_file(number: int, name: str, content: bytes, plan: FilePlan) -> Fil
     )
 
 
+def _holds_only_labels(name: str) -> bool:
+    return name in registry.formats and registry.formats.get(name).holds == {"labels"}
+
+
 def digest_columns(name: str, content: bytes, plan: FilePlan) -> str:
-    """What files with the same columns share; empty for files without columns."""
+    """What files share that have the same columns and are read alike; empty for files without columns."""
     head = Source(name, content, str(plan.options.get("encoding") or "utf-8"))
     if not content.startswith(b"PAR1"):
         head = Source(name, head.head(), head.encoding)
     table = load_table(head, plan.delimiter, plan.header)
-    return "" if table is None else digest_bytes("\t".join(table.names).encode())
+    if table is None:
+        return ""
+    # columns without names have the same ones everywhere; the present reading tells such files apart
+    reading = (plan.use, sorted(plan.roles.items()))
+    return digest_bytes(repr((table.names, reading)).encode())
 
 
 def count_peculiarities(table: RawTable, roles: Mapping[str, str]) -> dict[str, int]:

@@ -9,13 +9,17 @@ from podium.analysis.figures import weight_matrix, weight_table
 from podium.core.errors import ParameterError
 from podium.reporting.blocks import Figure
 from podium.reporting.sections import build_section
+from podium.studio.loading import ProjectData
 from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext, register_view
 
 
-@register_view(
-    "experts", "Experts", 70, applies=lambda data: len(data.preferences.experts) > 1, goal="Explain"
-)
+def _has_comparable_experts(data: ProjectData) -> bool:
+    # annotators have a page of their own
+    return len(data.preferences.experts) > 1 and "annotators" not in data.kinds
+
+
+@register_view("experts", "Experts", 70, applies=_has_comparable_experts, goal="Explain")
 def build_experts_view(c: ViewContext) -> View:
     """Agreement of experts, leave-one-out effects, and their weights in fitted models."""
     inputs = c.collect_inputs()
@@ -34,7 +38,9 @@ def build_experts_view(c: ViewContext) -> View:
         if len(names) < 2:
             blocks = ["There is only one expert; agreement cannot be measured."]
         elif inputs.crowd is not None:
-            blocks = ["See the annotators view."]
+            blocks = [
+                "The experts of these data are annotators; the page Annotators has the quality of each."
+            ]
         else:
             blocks = ["There are too many experts for a diagnosis of each."]
     else:

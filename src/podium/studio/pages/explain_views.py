@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.analysis.explain import Explanation, explain
+from podium.analysis.explain import Explanation
+from podium.core.text import format_count
 from podium.data.consensus import RankedItem
 from podium.data.ids import Id
 from podium.evaluate.comparison import compare_evaluations
@@ -21,6 +22,7 @@ from podium.studio.item_texts import ItemText, name_item
 from podium.studio.pages.explanation_views import (
     MARK,
     build_sliders,
+    explain_item,
     rank_with_factors,
     resolve_item,
     resolve_weights,
@@ -89,15 +91,14 @@ def measure_weights(
 
 
 def _describe_effect(effect: Mapping[str, Any]) -> str:
-    if not effect["better"] and not effect["worse"]:
-        return (
-            f"{effect['metric']} is {effect['now']:.4f} over {effect['queries']:,} judged queries, as before."
-        )
-    interval = "" if effect["low"] is None else f" ({effect['low']:+.4f} to {effect['high']:+.4f})"
-    return (
-        f"{effect['metric']} is {effect['now']:.4f} over {effect['queries']:,} judged queries, "
-        f"{effect['difference']:+.4f}{interval}: better on {effect['better']:,}, worse on {effect['worse']:,}."
+    measured = (
+        f"{effect['metric']} is {effect['now']:.4f} over {format_count(effect['queries'], 'judged query')}"
     )
+    if not effect["better"] and not effect["worse"]:
+        return f"{measured}, as before."
+    interval = "" if effect["low"] is None else f" ({effect['low']:+.4f} to {effect['high']:+.4f})"
+    counts = f"better on {effect['better']:,}, worse on {effect['worse']:,}"
+    return f"{measured}, {effect['difference']:+.4f}{interval}: {counts}."
 
 
 def _rank_rows(c: ViewContext) -> list[dict[str, Any]]:
@@ -135,7 +136,7 @@ def build_explain_view(c: ViewContext) -> View:
     spec, method, q, factors, places, _ = rank_with_factors(c)
     a, b = choose_pair(c, places, q)
     over = b if b != a else None
-    explanation = explain(method, c.data.preferences, q, a, over=over, features=c.select_features(method))
+    explanation = explain_item(c, method, q, a, over)
     graded = select_grades(c, q)
     can = method.tags.weighted or isinstance(getattr(method, "weights_", None), Mapping)
     effect, ranking = measure_weights(c, spec, method, factors), _rank_rows(c)

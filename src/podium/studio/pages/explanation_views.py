@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.analysis.explain import explain
+from podium.analysis.explain import Explanation, explain
 from podium.analysis.explain.counterfactuals import scale_expert_weight
 from podium.analysis.figures.heatmap import natural_sort_key
 from podium.core.errors import ParameterError
@@ -107,7 +107,7 @@ def build_why_view(c: ViewContext) -> View:
     texts = item_texts(r.item for r in places)
     by_text = {text: item for item, text in texts.items()}
     item, over = resolve_item(c, "item", by_text, q), resolve_item(c, "over", by_text, q)
-    explanation = explain(method, c.data.preferences, q, item, over=over, features=c.select_features(method))
+    explanation = explain_item(c, method, q, item, over)
     ranked = build_rank_view(c)
     document = {
         **explanation.to_dict(),
@@ -133,6 +133,18 @@ def build_why_view(c: ViewContext) -> View:
     ]
     title = f"Why {explanation.item.item} has rank {explanation.item.rank} for {q}"
     return View(title, document, HEAD, ranked.rows, blocks, "why.html", more)
+
+
+def explain_item(c: ViewContext, method: Aggregator, q: Id, item: Id | None, over: Id | None) -> Explanation:
+    """Why the item is where it is, computed once for a page and its figure."""
+    weights = tuple(pair for pair in c.parameters if pair[0].startswith(MARK))
+    key = (c.data.fingerprint, "explanation", c.method()[0], q, item, over, weights)
+
+    def compute() -> Explanation:
+        return explain(method, c.data.preferences, q, item, over=over, features=c.select_features(method))
+
+    explanation: Explanation = c.wait(c.work.result(key, compute))
+    return explanation
 
 
 def resolve_item(c: ViewContext, name: str, by_text: Mapping[str, Id], q: Id) -> Id | None:

@@ -63,7 +63,7 @@ def build_judges_view(c: ViewContext) -> View:
     answers = panel.list_answers()
     head = list(answers[0]) if answers else ["query"]
     rows = [tuple(answer[name] for name in head) for answer in answers]
-    more = {"choices": choices, "gold": chosen, "learned": learned, "error": round(100 * error),
+    more = {"choices": choices, "gold": chosen, "learned": learned, "largest_error": round(100 * error),
             "shared_bias": not panel.gold_questions, "first": panel.lines[0], "notice": notice}  # fmt: skip
     links = {str(j): c.build_link("worker", ("who", id_text(j, preferences.experts))) for j in judges}
     return View("Judges", panel.to_dict(), head, rows, blocks, "judges.html", more, links)

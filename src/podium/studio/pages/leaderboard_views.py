@@ -102,9 +102,11 @@ def _describe_leader(board: Leaderboard) -> dict[str, str]:
     """The first item, and what the tests at one look say of it."""
     first = board.rows[0]
     tied = [str(row.item) for row in board.rows[1:] if row.rank_low <= 1]
-    sure = (
-        "ahead of all others" if not tied else f"not clearly ahead of {len(tied)} others, such as {tied[0]}"
-    )
+    sure = "ahead of all others"
+    if tied:
+        sure = (
+            f"not clearly ahead of {tied[0] if len(tied) == 1 else f'{len(tied)} others, such as {tied[0]}'}"
+        )
     return {
         "item": str(first.item),
         "score": f"{first.score:,.0f}",

@@ -110,7 +110,19 @@ def respond_error(request: Request, error: PodiumError) -> Response:
             here = {"project": request.app.state.store.project(project)}
     # the words stay as they are: they may begin with the name of a file
     title = TITLES.get(status, "Error")
-    return _respond_page(request, "error.html", status, title=title, error=words, **here)
+    return _respond_page(
+        request, "error.html", status, title=title, error=words, start=_link_start(request), **here
+    )
+
+
+def _link_start(request: Request) -> tuple[str, str] | None:
+    """The page without the values that it was given, with its title: a way on where one of them is wrong."""
+    view = views.all().get(request.path_params.get("view", ""))
+    return (
+        None
+        if view is None or not view.title or not request.url.query
+        else (request.scope["path"], view.title)
+    )
 
 
 def redirect_to_data(request: Request, error: UnreadableProject) -> Response:
@@ -267,7 +279,18 @@ def show_picture(
     c = _build_context(request, project, patient=True)
     state = tuple((k, v) for k, v in c.parameters if k not in ("plot", "theme", "width"))
     look = ("dark" if theme == "dark" else "light", render.PHONE if 0 < width <= 500 else render.WIDE)
-    key = ("figure", c.data.fingerprint, project, view, figure, plot, look, state, len(c.models()))
+    key = (
+        "figure",
+        c.data.fingerprint,
+        project,
+        view,
+        figure,
+        plot,
+        look,
+        state,
+        len(c.models()),
+        c.default_method,
+    )
     text = c.work.picture(key, lambda: _draw_figure(build(c), figure, plot, *look))
     return Response(text, media_type="application/json" if plot else "image/svg+xml", headers=FRESH | ALONE)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -33,6 +34,7 @@ from podium.studio.store import Project, Store
 FILES = 500  # in one upload
 NAME = 200  # characters
 ORIGINS = {"demo": "built in", "upload": "upload", "files": "server"}
+ENDINGS = re.compile(r"(\.[a-z]{1,7}){1,2}$")  # of the names of files
 SHORTEST = 4  # characters of a common beginning that names a project
 
 
@@ -81,14 +83,15 @@ def name_project(names: Sequence[str]) -> str:
     """A name for a project of these files: what their names have in common, or the first of them.
 
     >>> name_project(["robust03.qrels", "robust03.tsv"]), name_project(["A1.txt", "B.csv", "C.csv"])
-    ('robust03', 'A1.txt and 2 more')
+    ('robust03', 'A1 and 2 more')
     """
     pairs = zip(min(names), max(names), strict=False)  # what these two share, all names between them do
     same = "".join(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     common = same if len(names) > 1 else ""
     if len(common.rstrip("._- 0123456789")) >= SHORTEST:
         return common.rstrip("._- ")
-    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    first = ENDINGS.sub("", names[0]) or names[0]
+    return first + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def add_labels(

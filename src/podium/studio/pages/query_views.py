@@ -79,7 +79,8 @@ def _sort_rows(rows: list[tuple[Any, ...]], by: str) -> list[tuple[Any, ...]]:
 def build_query_view(c: ViewContext) -> View:
     """A heatmap of experts and items with the consensus and the labels; also as a table."""
     p, q = c.data.preferences, c.query()
-    specs = c.get_values("m") or list(c.work.choose_methods(c.data))[:COLUMNS]
+    usual = dict.fromkeys((c.default_method, *c.work.choose_methods(c.data)))
+    specs = c.get_values("m") or list(usual)[:COLUMNS]
     if len(specs) > COLUMNS * 2:
         raise ParameterError(f"{len(specs)} methods are selected; accepted: up to {COLUMNS * 2}")
     most = c.get_whole_number("items", ITEMS[0], 1, ITEMS[1])

@@ -86,6 +86,8 @@ def style_chart(chart: Any, theme: str, width: int) -> Any:
     if width <= PHONE:
         colors["legend"] |= {"orient": "bottom", "columns": 1}
         colors["axis"] = shades | {"labelLimit": 105}
+        # a title that is longer than the axis extends below the labels beside it, not beyond the edge
+        colors["axisX"] |= {"titleAnchor": "end"}
     if theme == "dark":
         colors["range"] = {"category": DARK}
         colors["rule"] = {"color": "#9ea9b7"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -19,6 +20,7 @@ from podium.reporting.inputs import ReportInputs
 from podium.studio.answer_card import AnswerCard, AnswerFile, build_answer_card
 from podium.studio.item_texts import ItemText
 from podium.studio.job_queue import Job
+from podium.studio.limits import check_pairs
 from podium.studio.loading import ProjectData
 from podium.studio.store import Project
 from podium.studio.workspace import Workspace
@@ -100,9 +102,19 @@ class ViewContext:
         """Fitted models of this project: specification and display name."""
         return {f"model:{m.id}": f"{m.name}" for m in self.work.store.models(self.project.id)}
 
+    @functools.cached_property
+    def default_method(self) -> str:
+        """The method of the answer, if a page has computed it; otherwise the first that suits the data."""
+        card = self.peek_answer()
+        if card is not None and card.spec:
+            with contextlib.suppress(PodiumError):  # such as too many items for it
+                check_pairs(self.work.settings.limits, self.data.preferences, self.work.method(card.spec))
+                return card.spec
+        return next(iter(self.work.choose_methods(self.data)))
+
     def method(self, name: str = "m") -> tuple[str, Aggregator]:
-        """The requested method (default: the first that suits the data), as text and as an object."""
-        spec = self.get_value(name) or next(iter(self.work.choose_methods(self.data)))
+        """The requested method, or the default one, as text and as an object."""
+        spec = self.get_value(name) or self.default_method
         made: Aggregator = self.work.method(spec)
         return spec, made
 

@@ -146,7 +146,10 @@ for (const image of document.querySelectorAll(".picture img")) {
   let tries = 0;
   const retry = () => {
     if (++tries > 5) return;
-    setTimeout(() => { image.src = image.getAttribute("src"); }, 2000 * tries);
+    setTimeout(() => {
+      // one that has come meanwhile must not vanish while it is loaded again
+      if (image.complete && image.naturalWidth === 0) image.src = image.getAttribute("src");
+    }, 2000 * tries);
   };
   image.addEventListener("error", retry);
   if (image.complete && image.naturalWidth === 0) retry();
