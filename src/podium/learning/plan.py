@@ -86,7 +86,7 @@ class Plan:
 
     @classmethod
     def from_parameters(cls, method: Any) -> Plan:
-        """The plan of a method; what is no parameter of the method has its default."""
+        """The plan of a method; a field that is not a parameter of the method has its default."""
         given = {f.name: getattr(method, f.name) for f in fields(cls) if hasattr(method, f.name)}
         if isinstance(given.get("average"), bool):
             given["average"] = ALL_PASSES if given["average"] else None

@@ -122,7 +122,7 @@ def _build_columns(votes: VoteTable, name: str, with_order: bool) -> list[tuple[
 
 
 def _require_sides(votes: VoteTable, name: str) -> None:
-    """One value per vote says something about the item shown first, which must be known."""
+    """One value per vote is an advantage of the item shown first, which must be known."""
     if not votes.sides_known:
         raise InputError(
             f"{name!r} has one value per vote, and the votes do not record which item was shown first",

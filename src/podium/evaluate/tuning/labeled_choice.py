@@ -136,7 +136,7 @@ def choose_by_labels(
     Candidates are all methods that read the input and fit the `budget` (seconds; None: no limit), with default
     parameters; those that use labels only if `learned`; with `methods`, only these. Which ones fit is estimated
     from the size of the data, so that the same input has the same candidates on every machine; where the clock
-    stops earlier, a note says so. Below ten judged queries the method is the one that `choose_method` names
+    stops earlier, a note reports it. Below ten judged queries the method is the one that `choose_method` names
     without labels.
 
     >>> from podium.data.demo import demo
