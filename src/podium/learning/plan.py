@@ -97,7 +97,7 @@ class Plan:
         chosen = parse_learnable(self.metric)
         if self.device != "cpu" and isinstance(chosen, PairAgreement):
             raise ParameterError(
-                f"{chosen} is learned on the processor; set ", Option("device", "cpu", of="method")
+                f"{chosen} is learned on the CPU; set ", Option("device", "cpu", of="method")
             )
         parse(self.choose_by).check_cutoff()
 
