@@ -210,12 +210,12 @@ def _compute_unjudged_chances(preferences: Preferences, weights: F8, level: I8, 
     query, weight = lists.query_of_list[lists.list_of_row], weights[lists.expert][lists.list_of_row]
     order = rated[np.lexsort((lists.score[rated], query[rated]))]
     share = np.full(lists.rows, np.nan)
-    share[order] = _shares_below(query[order], lists.score[order], weight[order])
+    share[order] = _compute_shares_below(query[order], lists.score[order], weight[order])
     mean = sum_by_group(level, share, len(head)) / np.maximum(count, 1)
     return np.where(np.isnan(mean), ranked, mean)
 
 
-def _shares_below(query: I8, score: F8, weight: F8) -> F8:
+def _compute_shares_below(query: I8, score: F8, weight: F8) -> F8:
     """The fraction of a query's weight at lower scores, ties half; rows are sorted by query, then score."""
     if not len(query):
         return np.zeros(0)
