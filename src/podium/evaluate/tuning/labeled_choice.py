@@ -34,7 +34,6 @@ from podium.methods.automatic_choice import choose_method
 from podium.methods.base import Aggregator
 from podium.methods.learned.baseline_comparison import make_baseline
 from podium.metrics.base import MetricSpec, parse
-from podium.storage.folder_cache import ResultCache
 
 __all__ = ["BUDGET", "LabeledChoice", "choose_by_labels", "plan_candidates"]
 
@@ -148,7 +147,7 @@ def choose_by_labels(
     if budget is not None and not budget > 0:
         raise ParameterError(f"budget is {budget:g}; accepted: seconds above 0, or None for no limit")
     begin, seconds = time.monotonic(), math.inf if budget is None else budget
-    problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultCache.open(None))
+    problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed)
     base = make_baseline(problem.data)
     unlabeled = choose_method(dataset.preferences).method
     few = len(problem) < FEW
