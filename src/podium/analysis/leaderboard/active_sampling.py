@@ -108,7 +108,6 @@ def find_open_pairs(
 ) -> B1:
     """Pairs that more votes could settle: neither separated by the tests (`p`) nor practically equal.
 
-
     With `top`, only pairs with exactly one item among the best `top`.
     """
     return (
