@@ -223,17 +223,17 @@ def test_rank_laws(random):
     rows, opponents = int(random.integers(1, 10)), int(random.integers(1, 30))
     first, last = np.sort(random.integers(0, opponents + 1, (2, rows)), axis=0)
     value, own = random.integers(0, 3, opponents).astype(float), random.integers(0, 3, rows).astype(float)
-    many, strangers = random.integers(1, 12, opponents), random.integers(0, 5, rows)
-    stranger = np.where(strangers > 0, random.choice([0.0, 0.1], rows), 0.0)
+    many, unjudged_items = random.integers(1, 12, opponents), random.integers(0, 5, rows)
+    unjudged_edge = np.where(unjudged_items > 0, random.choice([0.0, 0.1], rows), 0.0)
     uneven = np.array(
         [
             int(many[a:b][value[a:b] != o].sum()) + (n if s else 0)
-            for a, b, o, s, n in zip(first, last, own, stranger, strangers, strict=True)
+            for a, b, o, s, n in zip(first, last, own, unjudged_edge, unjudged_items, strict=True)
         ]
     )
     size = uneven + random.integers(0, 5, rows)
     contests = poisson_binomial.OpponentTable(
-        np.zeros(rows, np.int64), own, first, last, value, many, np.array([0.1]), 0.05, stranger, strangers,
+        np.zeros(rows, np.int64), own, first, last, value, many, np.array([0.1]), 0.05, unjudged_edge, unjudged_items,
         size, uneven,
     )  # fmt: skip
     tilt = random.random(1)

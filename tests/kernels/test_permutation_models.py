@@ -193,9 +193,9 @@ def test_differences(seed, below, combine):
     value, bottom = votes.rank.astype(float), np.full(5, np.inf)
     how = matrix_completion.DifferenceRule(value, bottom, True, combine, 1.0)
     table, known = array_completion.build_differences(votes, how, 0)
-    net, heard = matrix_completion.build_differences(votes, how, 0)
+    net, filled = matrix_completion.build_differences(votes, how, 0)
     np.testing.assert_allclose(net, table, atol=1e-13)
-    np.testing.assert_array_equal(heard, known)
+    np.testing.assert_array_equal(filled, known)
     np.testing.assert_allclose(table, -table.T)
     if not below and combine == 0:
         ranks = [[next((n for n, b in enumerate(r, 1) if i in b), 0) for i in range(6)] for r in rankings]

@@ -23,22 +23,33 @@ def made(rng, size, rows):
     many = rng.integers(1, 4, last[-1])
     first = last - lengths
     met = [int(many[a:b].sum()) for a, b in zip(first, last, strict=True)]
-    strangers = np.array([(size - 1 - m) // 2 for m in met])
-    stranger = np.where(rng.random(rows) < 0.5, rng.uniform(-0.5, 0.5, rows), 0.0)
-    stranger[strangers == 0] = 0.0
+    unjudged_items = np.array([(size - 1 - m) // 2 for m in met])
+    unjudged_edge = np.where(rng.random(rows) < 0.5, rng.uniform(-0.5, 0.5, rows), 0.0)
+    unjudged_edge[unjudged_items == 0] = 0.0
     slope, step = np.array([0.1]), 0.05
     win, uneven = [], []
     for k in range(rows):
         at = slice(first[k], last[k])
         d = np.repeat(own[k] - value[at], many[at])
         edge = slope[0] * d + step * np.sign(d)
-        edge = np.concatenate((edge, np.full(strangers[k], stranger[k])))
+        edge = np.concatenate((edge, np.full(unjudged_items[k], unjudged_edge[k])))
         win.append(np.concatenate((0.5 + edge, np.full(size - 1 - len(edge), 0.5))))
         uneven.append(int((edge != 0).sum()))
     zero = np.zeros(rows, np.int64)
     sizes = np.full(rows, size - 1)
     contests = OpponentTable(
-        zero, own, first, last, value, many, slope, step, stranger, strangers, sizes, np.array(uneven)
+        zero,
+        own,
+        first,
+        last,
+        value,
+        many,
+        slope,
+        step,
+        unjudged_edge,
+        unjudged_items,
+        sizes,
+        np.array(uneven),
     )
     return contests, win
 

@@ -8,8 +8,8 @@ import pytest
 from podium import Features, Labels, Preferences, load, make, save
 from podium.analysis.figures import weight_table
 from podium.core.errors import InputError, PodiumWarning
+from podium.methods import costs
 from podium.methods.feature.feature_model import normalize_by_query
-from podium.methods.learned import svd_features
 from podium.methods.learned.fused import build_expert_features, standardize_by_query
 
 ITEMS = [f"i{k}" for k in range(6)]
@@ -101,7 +101,7 @@ def test_features_of_other_items_are_told():
 
 def test_too_many_experts_are_refused(monkeypatch):
     p, labels = data()
-    monkeypatch.setattr(svd_features, "LARGEST", 1000)
+    monkeypatch.setattr(costs, "LARGEST_TABLE", 1000)
     with pytest.raises(
         InputError, match=r"3 experts and .* items make the table of features too large.* use crf"
     ):

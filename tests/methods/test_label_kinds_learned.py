@@ -110,7 +110,7 @@ def test_validation_metrics_are_checked(data) -> None:
 
 
 def test_pairs_are_learned_on_the_processor_and_in_memory() -> None:
-    with pytest.raises(ParameterError, match="tau_a is learned on the processor"):
+    with pytest.raises(ParameterError, match="tau_a is learned on the CPU"):
         podium.make("svd(metric=tau_a, device=cuda)")
     p, rankings, pairs = problem(3, 5)
     for labels in (rankings, pairs):

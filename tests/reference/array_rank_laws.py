@@ -41,10 +41,10 @@ def _collect_edges(contests, rows, tilt):
     group = contests.group[rows]
     edge = tilt[group[row]] * (contests.slope[group[row]] * d + contests.step * np.sign(d))
     count = np.where(d == 0, 0, contests.many[met])
-    known = contests.stranger[rows] != 0
+    known = contests.unjudged_edge[rows] != 0
     row = np.concatenate((row, np.flatnonzero(known)))
-    edge = np.concatenate((edge, (tilt[group] * contests.stranger[rows])[known]))
-    count = np.concatenate((count, contests.strangers[rows][known]))
+    edge = np.concatenate((edge, (tilt[group] * contests.unjudged_edge[rows])[known]))
+    count = np.concatenate((count, contests.unjudged_items[rows][known]))
     order = np.argsort(row, kind="stable")
     order = order[count[order] > 0]
     return row[order], edge[order], count[order]

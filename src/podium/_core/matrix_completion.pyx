@@ -77,11 +77,11 @@ def build_differences(votes, int64_t q, value, bottom, bint binary, int combine,
     cdef VoteColumns columns = VoteColumns(votes)
     cdef Rule rule = Rule(value, bottom, binary, combine, unit)
     size = int(columns.slots[q + 1] - columns.slots[q])
-    cdef double[:, ::1] net = np.zeros((size, size)), heard = np.zeros((size, size))
+    cdef double[:, ::1] net = np.zeros((size, size)), known = np.zeros((size, size))
     cdef uint8_t[::1] held = np.empty(size, np.uint8)
     if size:
-        fill_differences(columns, q, rule, &net[0, 0], &heard[0, 0], &held[0])
-    return np.asarray(net), np.asarray(heard)
+        fill_differences(columns, q, rule, &net[0, 0], &known[0, 0], &held[0])
+    return np.asarray(net), np.asarray(known)
 
 
 def complete_matrix(const double[:, ::1] table, const double[:, ::1] known, double shrink, double tolerance,
@@ -102,24 +102,24 @@ def complete_matrix(const double[:, ::1] table, const double[:, ::1] known, doub
 
 
 cdef inline void add_preference(
-    double* net, double* heard, int64_t size, int64_t i, int64_t j, double gain, double weight
+    double* net, double* known, int64_t size, int64_t i, int64_t j, double gain, double weight
 ) noexcept nogil:
     """Add a preference for i over j with this weight and strength."""
     net[i * size + j] += gain
     net[j * size + i] -= gain
-    heard[i * size + j] += weight
-    heard[j * size + i] += weight
+    known[i * size + j] += weight
+    known[j * size + i] += weight
 
 
 cdef void fill_differences(
-    VoteColumns votes, int64_t q, Rule rule, double* net, double* heard, uint8_t* held
+    VoteColumns votes, int64_t q, Rule rule, double* net, double* known, uint8_t* held
 ) noexcept nogil:
-    """Y of one query in `net`, and 1 in `heard` where it is known."""
+    """Y of one query in `net`, and 1 in `known` where it is known."""
     cdef int64_t base = votes.slots[q], size = votes.slots[q + 1] - votes.slots[q]
     cdef int64_t lst, a, b, i, j, v, start, stop
     cdef double gap, weight, n, h
     for i in range(size * size):
-        net[i] = heard[i] = 0.0
+        net[i] = known[i] = 0.0
     for lst in range(votes.query_starts[q], votes.query_starts[q + 1]):
         start = votes.starts[lst]
         stop = votes.starts[lst + 1]
@@ -133,26 +133,26 @@ cdef void fill_differences(
                 gap = rule.value[b] - rule.value[a]
                 if rule.binary:
                     gap = (gap > 0) - (gap < 0)
-                add_preference(net, heard, size, i, votes.item[b] - base, weight * gap, weight)
+                add_preference(net, known, size, i, votes.item[b] - base, weight * gap, weight)
         if votes.below:
             for a in range(start, stop):
                 gap = 1.0 if isinf(rule.bottom[lst]) else rule.bottom[lst] - rule.value[a]
                 for j in range(size):
                     if not held[j]:
-                        add_preference(net, heard, size, votes.item[a] - base, j, weight * gap, weight)
+                        add_preference(net, known, size, votes.item[a] - base, j, weight * gap, weight)
     for v in range(votes.vote_starts[q], votes.vote_starts[q + 1]):
         weight = votes.vote_weight[v]
         gap = 0.0 if votes.tie[v] else weight
-        add_preference(net, heard, size, votes.winner[v] - base, votes.loser[v] - base, gap, weight)
+        add_preference(net, known, size, votes.winner[v] - base, votes.loser[v] - base, gap, weight)
     for i in range(size * size):
         n = net[i] * rule.unit
-        h = heard[i] * rule.unit
+        h = known[i] * rule.unit
         if rule.combine == 1:
             n = n / h if h > 0 else 0.0
         elif rule.combine == 2:
             n = log((h + n + 2) / (h - n + 2))
         net[i] = n
-        heard[i] = 1.0 if h > 0 else 0.0
+        known[i] = 1.0 if h > 0 else 0.0
 
 
 cdef int64_t solve_completion(

@@ -49,22 +49,22 @@ def convolve_directly(int64_t first, int64_t last, const double[:, ::1] win, dou
 cdef class Opponents:
     """The columns of `podium.kernels.poisson_binomial.OpponentTable`."""
 
-    cdef const double[::1] own, stranger, value, slope
-    cdef const int64_t[::1] group, first, last, strangers, many, uneven, size
+    cdef const double[::1] own, unjudged_edge, value, slope
+    cdef const int64_t[::1] group, first, last, unjudged_items, many, uneven, size
     cdef double step
 
     def __cinit__(self, contests):
-        self.own, self.stranger = contests.own, contests.stranger
+        self.own, self.unjudged_edge = contests.own, contests.unjudged_edge
         self.value, self.slope, self.step = contests.value, contests.slope, contests.step
         self.group, self.first, self.last = contests.group, contests.first, contests.last
-        self.strangers, self.many = contests.strangers, contests.many
+        self.unjudged_items, self.many = contests.unjudged_items, contests.many
         self.uneven, self.size = contests.uneven, contests.size
 
     cdef inline double compute_edge(self, int64_t row, int64_t opponent, double tilt) noexcept nogil:
         """Edge over one of the opponents; the index after the last stands for the unjudged items."""
         cdef double d, slope
         if opponent == self.last[row]:
-            return tilt * self.stranger[row]
+            return tilt * self.unjudged_edge[row]
         d = self.own[row] - self.value[opponent]
         slope = self.slope[self.group[row]]
         return tilt * (slope * d + self.step * ((1.0 if d > 0 else 0.0) - (1.0 if d < 0 else 0.0)))
@@ -72,7 +72,7 @@ cdef class Opponents:
     cdef inline int64_t count_edge_contests(self, int64_t row, int64_t opponent) noexcept nogil:
         """Number of contests with an edge."""
         if opponent == self.last[row]:
-            return self.strangers[row] if self.stranger[row] != 0 else 0
+            return self.unjudged_items[row] if self.unjudged_edge[row] != 0 else 0
         return self.many[opponent] if self.own[row] != self.value[opponent] else 0
 
 

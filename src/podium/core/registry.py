@@ -1,8 +1,8 @@
 """Registries of methods, metrics and formats, filled from their classes; no list is maintained by hand.
 
 A class is registered when it is defined with a `name`, and can be looked up by its `aliases` too: the names that
-other tools have for it. Podium's packages are imported on first use; other
-packages register through the entry-point group `podium.plugins`, whose entries name modules to import.
+other tools have for it. Podium's packages are imported on first use; other packages register through the
+entry-point group `podium.plugins`, whose entries name modules to import.
 """
 
 from __future__ import annotations

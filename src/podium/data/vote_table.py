@@ -229,21 +229,16 @@ def concat_vote_tables(tables: Sequence[VoteTable]) -> VoteTable:
         CodedColumn.concat([t.expert for t in tables], "expert"),
         CodedColumn.concat([t.query for t in tables], "query"),
         {
-            name: _concat_attributes(name, [t.get_attribute(name) for t in tables])
+            name: _concat_columns(name, [t.get_attribute(name) for t in tables])
             for name in tables[0].attributes
         },
         all(t.sides_known for t in tables),
     )
 
 
-def _concat_attributes(name: str, parts: Sequence[VoteAttribute]) -> VoteAttribute:
+def _concat_columns(name: str, parts: Sequence[Any]) -> Any:
     if all(isinstance(part, SideColumns) for part in parts):
-        first, second = ([part[side] for part in parts] for side in (0, 1))
-        return SideColumns(_concat_columns(name, first), _concat_columns(name, second))
-    return _concat_columns(name, parts)
-
-
-def _concat_columns(name: str, parts: Sequence[Any]) -> AttributeColumn:
+        return SideColumns(*(_concat_columns(name, sides) for sides in zip(*parts, strict=True)))
     if all(isinstance(part, CodedColumn) for part in parts):
         return CodedColumn.concat(parts, name)
     if all(isinstance(part, np.ndarray) for part in parts):

@@ -56,7 +56,6 @@ def find_wide_columns(names: Sequence[str], numeric: Mapping[str, bool]) -> Wide
     The item is the column with such a name, else the first one if its cells are not numbers; two or more
     columns of numbers are the experts.
 
-
     >>> find_wide_columns(["model", "mmlu", "gsm8k"], {"model": False, "mmlu": True, "gsm8k": True})
     WideColumns(query=None, item='model', experts=('mmlu', 'gsm8k'))
     """

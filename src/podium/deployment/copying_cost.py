@@ -114,7 +114,7 @@ def measure_copying_cost(
     codes = by_id[find_labeled_queries(dataset)[by_id]]
     if len(codes) < 2 * folds:
         raise InputError(
-            f"{len(codes)} labelled queries are too few for {folds} folds", remedy="label more queries"
+            f"{len(codes)} labeled queries are too few for {folds} folds", remedy="label more queries"
         )
     fold = np.random.default_rng(seed).permutation(np.arange(len(codes)) % folds)
     for number in range(folds):

@@ -26,7 +26,6 @@ from podium.kernels.dispatch import F8
 from podium.methods.base import Aggregator
 from podium.methods.learned.baseline_comparison import make_baseline
 from podium.metrics.base import Metric, parse
-from podium.storage.folder_cache import ResultCache
 
 __all__ = ["GainCheck", "GainRow", "check_tuning", "cross_validate_gain", "measure_gain"]
 
@@ -146,5 +145,5 @@ def cross_validate_gain(model: Aggregator, data: Dataset, seed: int = 0) -> Gain
 
 
 def _build_task(data: Dataset, metric: Metric, seed: int = 0) -> tuple[TuningTask, Any]:
-    task = TuningTask.from_dataset(data, metric, "item", None, seed, ResultCache.open(None))
+    task = TuningTask.from_dataset(data, metric, "item", None, seed)
     return task, np.arange(len(task))

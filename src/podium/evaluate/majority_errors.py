@@ -19,7 +19,7 @@ MajorityOutcome = Literal["majority-wrong", "majority-right"]
 
 
 class MajorityErrors(NamedTuple):
-    """Pairs of items with different grades, by query of the labels and by what most experts say of them.
+    """Pairs of items with different grades, by query of the labels and by the order that most experts give them.
 
     An expert is counted for a pair if it prefers one of the two; pairs on which as many experts prefer the one
     as the other, or none does, are in neither number.

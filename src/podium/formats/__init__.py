@@ -107,7 +107,7 @@ def read(
         groups.setdefault(format or detect_format(source, options), []).append(source)
     readers: dict[str, Format] = {name: formats.get(name)() for name in groups}
     # files of several formats may be read at once: an option applies to those that have it
-    known = {name: set(reader.options("read")) for name, reader in readers.items()}
+    known = {name: set(reader.options("read")) for name, reader in readers.items()} if options else {}
     for option in options:
         if not any(option in accepted for accepted in known.values()):
             next(iter(readers.values())).check_options("read", {option: None})  # raises the error

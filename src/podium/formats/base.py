@@ -156,13 +156,15 @@ class Format:
 
     def check_options(self, verb: str, given: dict[str, Any]) -> dict[str, Any]:
         """Reject unknown options; text is converted to the declared type of the option."""
+        if not given:
+            return {}
         accepted = self.options(verb)
         for name in given:
             if name not in accepted:
                 hint = suggest_names(name, accepted) if accepted else "it takes no options"
                 raise ParameterError(f"format {self.name} has no option {name!r} to {verb}; {hint}")
         kinds: dict[str, Any] = {}
-        for function in self.option_functions(verb) if given else ():
+        for function in self.option_functions(verb):
             kinds |= typing.get_type_hints(function)
         return {name: _convert_option(name, value, kinds[name]) for name, value in given.items()}
 

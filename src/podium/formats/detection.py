@@ -66,18 +66,12 @@ def _detect_recipe(source: Source, head: bytes, options: Mapping[str, Any]) -> s
     record = find_first_record(source, head)
     if record is None:
         return None
-    of_tables = set(formats.get("jsonl")().options("read"))
-    names = []
-    for name, cls in recipes.all().items():
-        recipe = cls()
-        if (
-            record.container in recipe.containers
-            and recipe.has_marks(record.fields)
-            and recipe.matches(record.fields)
-        ):
-            accepted = recipe.options("read")
-            if all(option in accepted or option not in of_tables for option in options):
-                names.append(name)
+    able = [cls() for cls in recipes.all().values() if record.container in cls.containers]
+    able = [recipe for recipe in able if recipe.has_marks(record.fields) and recipe.matches(record.fields)]
+    if able and options:
+        of_tables = options.keys() & set(formats.get("jsonl")().options("read"))
+        able = [recipe for recipe in able if of_tables <= set(recipe.options("read"))]
+    names = [recipe.name for recipe in able]
     if len(names) > 1:
         raise InputError(
             f"this may be {' or '.join(names)}",

@@ -1,4 +1,4 @@
-"""Whitespace-separated lines read in plain Python: the error messages, and what the kernels leave to it."""
+"""Whitespace-separated lines read in plain Python: error messages, and input that the kernels refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the accessors of pandas and polars share, and the MLflow flavor: a dataframe in, a dataframe out."""
+"""Shared by the accessors of pandas and polars and the MLflow flavor: a dataframe in, a dataframe out."""
 
 from __future__ import annotations
 

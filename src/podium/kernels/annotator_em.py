@@ -87,7 +87,7 @@ def build_annotator_votes(
 ) -> AnnotatorVotes:
     """All votes on pairs, by group; `side` gives who was shown first in each comparison: 1 the winner."""
     rows = contest_counts.expand_votes(votes, list_group, vote_group, side)
-    # a tie says nothing about who is right
+    # a tie is no evidence of who is right
     rows = contest_counts.PairVotes._make(column[rows.tied == 0] for column in rows)
     (first, second), pair = number_rows(rows.first, rows.second)
     # keys are numbered from 0, so the side -1 becomes 2

@@ -73,7 +73,7 @@ def iterate_newton(
         x, at, share = _line_search(engine, x, at, move, longest)
         # at rounding level steps stop shrinking: accept that as converged
         stalled = 0.25 * before <= longest <= (FLAT_STALL if compute_axis_error(at) <= FLAT else STALL)
-        # a shortened step says nothing about the distance to the solution
+        # the length of a shortened step is no measure of the distance to the solution
         if share == 1.0 and (stalled or engine.has_converged(at, longest, tolerance)):
             return x, at.gradient, step, True
         before = longest

@@ -81,7 +81,7 @@ def compute_expert_correlations(
             value = np.where(listed, flat + order[expert, None] * (value - flat), 0.0)
         centered = value - value.mean(axis=1, keepdims=True)
         norm = np.sqrt((centered * centered).sum(axis=1))
-        # a list that gives all items the same points says nothing about their order
+        # a list that gives all items the same points has no information on their order
         varies = norm > 1e-9 * value.max(axis=1)
         unit = centered[varies] / norm[varies, None]
         who = expert[varies]

@@ -22,7 +22,7 @@ def label_weak_components(source: Any, target: Any, nodes: int) -> I8:
 
 
 def label_matrix_components(linked: B1) -> I8:
-    """The same for a matrix that says which nodes are linked."""
+    """The same for a matrix whose nonzero cells are links."""
     source, target = np.nonzero(linked)
     return label_weak_components(source, target, len(linked))
 

@@ -180,14 +180,14 @@ def fit_abilities(
     center = np.log(votes.right / votes.wrong)
     shown = np.bincount(votes.task, mass, votes.tasks) > 0
 
-    def judge(x: F8) -> tuple[F8, F8, F8]:
+    def estimate_truths(x: F8) -> tuple[F8, F8, F8]:
         """Log odds of a right label by row, and the labels' probabilities and log sums by task."""
         odds = x[votes.group] * np.exp(x[groups + votes.task])
         truth, total = _normalize_rows(votes.sum_by_label(mass * (odds + np.log(others))))
         return odds, truth, total
 
-    def lose(x: F8) -> tuple[float, F8]:
-        odds, truth, total = judge(x)
+    def compute_loss(x: F8) -> tuple[float, F8]:
+        odds, truth, total = estimate_truths(x)
         away, apart = x[:groups] - center, np.where(shown, x[groups:] - difficulty, 0.0)
         value = (total - np.log(votes.labels))[shown].sum()
         value -= (mass * (np.logaddexp(0, odds) + np.log(others))).sum()
@@ -197,9 +197,9 @@ def fit_abilities(
         ease = np.bincount(votes.task, change * odds, votes.tasks) - apart
         return -float(value), np.asarray(-np.concatenate((ability, ease)), np.float64)
 
-    def climb(x: F8) -> tuple[F8, float]:
+    def step_uphill(x: F8) -> tuple[F8, float]:
         """A step along the slope, each coordinate divided by a bound of its curvature."""
-        loss, slope = lose(x)
+        loss, slope = compute_loss(x)
         ease = np.exp(x[groups + votes.task])
         odds = np.abs(x[votes.group] * ease)
         # the slope of the logistic is at most 1/4; doubled, as a vote moves an ability and an ease at once
@@ -209,5 +209,5 @@ def fit_abilities(
         return x - slope / bend, -loss
 
     start = np.concatenate((center, np.full(votes.tasks, difficulty)))
-    end = find_fixed_point(climb, start, tolerance, max_iterations)
-    return LabelEstimate(judge(end.x)[1], logistic(end.x[:groups]), end)
+    end = find_fixed_point(step_uphill, start, tolerance, max_iterations)
+    return LabelEstimate(estimate_truths(end.x)[1], logistic(end.x[:groups]), end)

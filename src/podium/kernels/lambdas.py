@@ -2,9 +2,8 @@
 
 The objective of a query is the sum over pairs (i better than j) of |change| log(1 + exp(s_j - s_i)), where
 `change` is the change of the target when the two swap places in the current order, times their weights; it is the same
-for all pairs with PAIRS, which is RankNet. Equal
-scores are ordered worst grade first; rows with the same grade and (nearly) the same score share their
-gradient.
+for all pairs with PAIRS, which is RankNet. Equal scores are ordered worst grade first; rows with the same grade and
+(nearly) the same score share their gradient.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class OpponentTable(NamedTuple):
     """Rows (items of one annotator, or tied groups of them) and their opponents.
 
     The edge of a row over an opponent is e = tilt (slope d + step sign(d)) with d = own - value, and over
-    `strangers` (items that the annotator did not judge) e = tilt x stranger. The tilt, by group, is an
+    `unjudged_items` (items that the annotator did not judge) e = tilt x unjudged_edge. The tilt, by group, is an
     argument of every call, as it changes while the annotators' quality is estimated. Contests without an edge
     are even.
     """
@@ -113,8 +113,8 @@ class OpponentTable(NamedTuple):
     many: I8  # how many items it stands for
     slope: F8  # by group
     step: float
-    stranger: F8  # by row: edge over unjudged items
-    strangers: I8  # by row: number of unjudged items
+    unjudged_edge: F8  # by row: edge over unjudged items
+    unjudged_items: I8  # by row: number of unjudged items
     size: I8  # by row: all contests
     uneven: I8  # by row: contests with an edge
 
@@ -123,7 +123,9 @@ class OpponentTable(NamedTuple):
         of_row = slice(int(self.first[row]), int(self.last[row]))
         lead = self.own[row] - self.value[of_row]
         edge = self.slope[self.group[row]] * lead + self.step * np.sign(lead)
-        edges = np.append(np.repeat(edge, self.many[of_row]), [self.stranger[row]] * int(self.strangers[row]))
+        edges = np.append(
+            np.repeat(edge, self.many[of_row]), [self.unjudged_edge[row]] * int(self.unjudged_items[row])
+        )
         chances = np.full(int(self.size[row]), 0.5)
         edges = edges[edges != 0]
         chances[: len(edges)] += tilt * edges

@@ -1,7 +1,7 @@
 """Whitespace-separated text to columns.
 
 Ids stay in place (a position and a length in the bytes of the file) until the distinct ones of each query are
-copied out. What a kernel refuses, `podium.formats` reads line by line in plain Python, and names the line.
+copied out. Input that a kernel refuses is read by `podium.formats` line by line in plain Python, which names the line.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Plan:
 
     @classmethod
     def from_parameters(cls, method: Any) -> Plan:
-        """The plan of a method; what is no parameter of the method has its default."""
+        """The plan of a method; a field that is not a parameter of the method has its default."""
         given = {f.name: getattr(method, f.name) for f in fields(cls) if hasattr(method, f.name)}
         if isinstance(given.get("average"), bool):
             given["average"] = ALL_PASSES if given["average"] else None
@@ -97,7 +97,7 @@ class Plan:
         chosen = parse_learnable(self.metric)
         if self.device != "cpu" and isinstance(chosen, PairAgreement):
             raise ParameterError(
-                f"{chosen} is learned on the processor; set ", Option("device", "cpu", of="method")
+                f"{chosen} is learned on the CPU; set ", Option("device", "cpu", of="method")
             )
         parse(self.choose_by).check_cutoff()
 

@@ -13,14 +13,16 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from podium.core.errors import InputError, ParameterError
+from podium.core.errors import InputError, MessageText, ParameterError
 from podium.data.ids import Id
+from podium.data.preferences import Preferences
 from podium.kernels.dispatch import I8
 
-__all__ = ["Cost", "check_costs", "table_cost"]
+__all__ = ["Cost", "check_costs", "check_table_size", "table_cost"]
 
 MEMORY = 2.0  # gigabytes (10^9 bytes)
 OPERATIONS = 1e11  # one or two minutes on one core
+LARGEST_TABLE = 1 << 32  # bytes of features beyond which a table by expert is impractical
 NO_PAIRS = "keep the top of the lists, or use a method that needs no pairs, such as rrf or mc2"
 NO_TABLE = (
     "keep fewer items per query, or use a method that needs no table of pairs, such as bradley_terry or mc2"
@@ -68,6 +70,16 @@ def check_costs(name: str, queries: Sequence[Id], costs: Iterable[Cost]) -> None
         raise InputError(
             f"{name} needs {needs} for {cost.number:,.0f} {cost.what}{where}, and the limit is {limit}",
             remedy=cost.remedy,
+        )
+
+
+def check_table_size(preferences: Preferences, columns: int, remedy: MessageText) -> None:
+    """Reject a table of features that would not fit in memory."""
+    items = len(preferences.index.items)
+    if items * columns * 8 > LARGEST_TABLE:
+        raise InputError(
+            f"{len(preferences.experts):,} experts and {items:,} items make the table of features too large",
+            remedy=remedy,
         )
 
 

@@ -93,7 +93,7 @@ def _check_labels(inputs: ReportInputs) -> Iterator[ReportFinding]:
 
 
 def _check_held_out(inputs: ReportInputs) -> Iterator[ReportFinding]:
-    """Scores on training queries say nothing about a model's quality."""
+    """Scores on training queries do not measure a model's quality."""
     held = inputs.held_out
     if held is None:
         return

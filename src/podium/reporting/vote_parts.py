@@ -1,4 +1,4 @@
-"""What a report says about votes beyond the standings: tampering, slices of the votes, and the panel of judges."""
+"""The parts of a report on votes beyond the standings: tampering, slices of the votes, and the panel of judges."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def compute_coefficients(given: UnitLabels | None, level: float = 0.95) -> tuple
     """The coefficients that the labels determine, with intervals at `level`."""
     if given is None:
         return ()
-    # number of annotators by unit and label; units with one label say nothing of agreement
+    # number of annotators by unit and label; units with one label are no evidence of agreement
     shape = int(given.unit.max(initial=-1)) + 1, len(given.values)
     table = np.bincount(given.unit * shape[1] + given.label, minlength=shape[0] * shape[1]).reshape(shape)
     counts = np.asarray(table[table.sum(axis=1) >= 2], np.float64)

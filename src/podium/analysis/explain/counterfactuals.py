@@ -276,8 +276,8 @@ def _move_item(preferences: Preferences, which: int, slot: int, rank: int) -> Pr
     if lists.score is not None:
         given = lists.score[begin:end]
         score = np.append(given[rest], _score_between(given[rest], place, rank))
-        if not np.isnan(given).any() and (_competition_ranks(given) == lists.rank[begin:end]).all():
-            place = _competition_ranks(score)
+        if not np.isnan(given).any() and (_compute_competition_ranks(given) == lists.rank[begin:end]).all():
+            place = _compute_competition_ranks(score)
             place, rank = place[:-1], int(place[-1])
     items, ranks = np.append(item, slot).astype(np.int32), np.append(place, rank).astype(np.int32)
     order = np.lexsort((items, ranks))
@@ -307,7 +307,7 @@ def _score_between(score: F8, place: I8, rank: int) -> float:
     return float(above.min()) - step if not len(below) else (float(above.min()) + float(below.max())) / 2
 
 
-def _competition_ranks(score: F8) -> I8:
+def _compute_competition_ranks(score: F8) -> I8:
     """1, 2, 2, 4: one plus the number of larger scores."""
     return np.asarray(np.searchsorted(np.sort(-score), -score, side="left") + 1, np.int64)
 

@@ -48,7 +48,7 @@ from podium.kernels.dispatch import F8
 __all__ = ["JudgeRow", "PanelAssessment", "PanelChoice", "RuleResult", "assess_panel"]
 
 FEW_GOLD = 20  # gold questions that a choice among rules needs
-FEW_ANSWERS = 10  # questions per judge below which its figures say little
+FEW_ANSWERS = 10  # questions per judge below which its figures are unreliable
 
 
 @dataclass(frozen=True)

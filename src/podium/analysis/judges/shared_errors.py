@@ -1,7 +1,7 @@
 """Errors that judges share: correlations of errors, the effective number of judges, and pairs of judges.
 
-With gold an error is seen. Two judges whose errors are independent are both wrong as often as the product of
-their error rates says; Fisher's exact test finds pairs that are both wrong more often. Without gold the
+With gold every error is known. Two judges whose errors are independent are both wrong with the product of their
+error rates; Fisher's exact test finds pairs that are both wrong more often. Without gold the
 answers of all judges are explained by one common factor (the truth, or whatever else all of them follow), and
 correlations are what this factor leaves unexplained: a bias that most judges share is part of the factor and
 cannot be seen.

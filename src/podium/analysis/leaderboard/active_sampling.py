@@ -108,13 +108,16 @@ def find_open_pairs(
 ) -> B1:
     """Pairs that more votes could settle: neither separated by the tests (`p`) nor practically equal.
 
-
     With `top`, only pairs with exactly one item among the best `top`.
     """
-    return _pairs_in_question(e, top) & (p > 1 - level) & ~find_equal_pairs(e, matrix, level, degrees=degrees)
+    return (
+        _find_pairs_in_question(e, top)
+        & (p > 1 - level)
+        & ~find_equal_pairs(e, matrix, level, degrees=degrees)
+    )
 
 
-def _pairs_in_question(e: Estimate, top: int | None) -> B1:
+def _find_pairs_in_question(e: Estimate, top: int | None) -> B1:
     """All pairs, or those with exactly one item among the best `top`."""
     inside = np.isin(np.arange(len(e)), e.order[:top])
     return ~np.eye(len(e), dtype=np.bool_) if inside.all() else inside[:, None] != inside
@@ -181,7 +184,7 @@ def decide_stopping(
     is_open = find_open_pairs(e, matrix, tests, level=level, top=top, degrees=degrees)
     over, under = np.nonzero(np.triu(is_open, 1))
     if not len(over):
-        equal = bool((tests[_pairs_in_question(e, top)] > 1 - level).any())
+        equal = bool((tests[_find_pairs_in_question(e, top)] > 1 - level).any())
         return StoppingDecision(True, "as good as equal" if equal else "settled")
     needed = votes_to_separate(e, matrix, over, under, level=level, degrees=degrees)
     least = int(needed.argmin())

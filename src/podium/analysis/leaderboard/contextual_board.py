@@ -1,7 +1,7 @@
 """A leaderboard adjusted for covariates of the votes, beside the plain one, with the effects in words.
 
 The log odds of a vote are the difference of two scores plus the effects of its covariates (contextual
-Bradley-Terry, also known as style control). Scores then say how often an item would win if both sides had the
+Bradley-Terry, also known as style control). Scores then give the odds that an item wins if both sides have the
 same length, markup and position. A tie is half a win for each side. Errors come from the sandwich estimator, over
 the same units (votes, experts or queries) as those of the plain board.
 """
@@ -71,7 +71,7 @@ class CovariateEffect:
     low: float
     high: float
     error: float
-    p: float  # of no effect, not corrected for other covariates
+    p: float  # of the hypothesis of no effect, not corrected for other covariates
     coefficient: float  # log odds per standard deviation of the covariate's column
 
     @property
@@ -182,7 +182,7 @@ def contextual_leaderboard(
 ) -> ContextualLeaderboard:
     """A leaderboard with the named covariates held equal, and a board per value of the attribute `slices`.
 
-    `covariates.py` says how attributes become covariates. `pair_floor` weighs a vote by 1 / max(votes of its
+    See `covariates.py` for how attributes become covariates. `pair_floor` weighs a vote by 1 / max(votes of its
     pair, pair_floor). `ridge` / 2 times the sum of the squared effects (per standard deviation of the covariate)
     is added to the negative log likelihood. The other keywords are those of `LeaderboardSettings`.
     """

@@ -114,7 +114,7 @@ def _build_columns(votes: VoteTable, name: str, with_order: bool) -> list[tuple[
         return [(Covariate(name, f"{name} larger by {spread:.3g}", spread), column)]
     _require_sides(votes, name)
     if isinstance(attribute, CodedColumn):
-        return _advantage_by_category(name, attribute, with_order)
+        return _build_category_advantages(name, attribute, with_order)
     spread = float(attribute.std())
     few = len(np.unique(attribute[:1000])) <= 3 and bool(np.isin(attribute, (-1, 0, 1)).all())
     step, change = (1.0, f"{name} 1 higher") if few else (spread, f"{name} higher by {spread:.3g}")
@@ -122,7 +122,7 @@ def _build_columns(votes: VoteTable, name: str, with_order: bool) -> list[tuple[
 
 
 def _require_sides(votes: VoteTable, name: str) -> None:
-    """One value per vote says something about the item shown first, which must be known."""
+    """One value per vote is an advantage of the item shown first, which must be known."""
     if not votes.sides_known:
         raise InputError(
             f"{name!r} has one value per vote, and the votes do not record which item was shown first",
@@ -147,7 +147,9 @@ def _compare_categories(name: str, first: CodedColumn, second: CodedColumn) -> l
     ]
 
 
-def _advantage_by_category(name: str, column: CodedColumn, with_order: bool) -> list[tuple[Covariate, F8]]:
+def _build_category_advantages(
+    name: str, column: CodedColumn, with_order: bool
+) -> list[tuple[Covariate, F8]]:
     counts = np.bincount(column.codes, minlength=len(column.ids))
     usual = int(counts.argmax()) if with_order else -1
     _check_categories(name, len(column.ids))

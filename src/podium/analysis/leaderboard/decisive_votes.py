@@ -44,7 +44,7 @@ class DecisiveVotes(NamedTuple):
 
 
 class VoteChances(NamedTuple):
-    """What the votes of the others say about each vote."""
+    """The odds that the votes of the others give each vote."""
 
     logit: F8  # log odds of the winner, by the scores without the voter's votes
     information: F8  # by item, of all votes, weighted

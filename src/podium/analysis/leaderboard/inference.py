@@ -93,7 +93,9 @@ def compute_covariance(
     if clusters is None:
         # single votes: all votes of a pair with one outcome have the same gradient, times their weight
         pair, meat = np.arange(len(c.first)), np.zeros((len(e.inverse_hessian),) * 2)
-        for slopes, square in zip(_outcome_slopes(e, pair), squares or (c.won, c.lost, c.tied), strict=True):
+        for slopes, square in zip(
+            _compute_outcome_slopes(e, pair), squares or (c.won, c.lost, c.tied), strict=True
+        ):
             g = _build_gradients(e, *slopes, pair, pair)
             meat += g.multiply_columns(right=g.values * square[g.rows])
     else:
@@ -252,7 +254,9 @@ def compute_cluster_gradients(e: Estimate, clusters: Clusters) -> SparseRows:
 
 def compute_vote_slopes(e: Estimate) -> tuple[F8, F8, F8]:
     """By pair: derivative of the negative log likelihood of a vote for first, for second and for neither."""
-    first, second, neither = (slopes[0] for slopes in _outcome_slopes(e, np.arange(len(e.contests.first))))
+    first, second, neither = (
+        slopes[0] for slopes in _compute_outcome_slopes(e, np.arange(len(e.contests.first)))
+    )
     return first, second, neither
 
 
@@ -274,7 +278,7 @@ def compute_dispersion(
     d = _compute_slopes(e, *sums, pair)[0]
     together = _build_matrix(e, (d, -d), pair, cluster)
     if unit is None:
-        slopes = np.array([slope for slope, _ in _outcome_slopes(e, pair)])
+        slopes = np.array([slope for slope, _ in _compute_outcome_slopes(e, pair)])
         columns = (np.array(squares) * slopes**2, np.array(sums), np.array(squares))
         apart, total, square = (
             _build_matrix(e, (by_row, by_row), pair, cluster).values
@@ -299,7 +303,7 @@ def compute_dispersion(
     return seen / wanted if wanted > 0 else 1.0
 
 
-def _outcome_slopes(e: Estimate, pair: I8) -> list[tuple[F8, F8]]:
+def _compute_outcome_slopes(e: Estimate, pair: I8) -> list[tuple[F8, F8]]:
     """Per row: slopes of one vote for first, for second and for neither."""
     one, none = np.ones(len(pair)), np.zeros(len(pair))
     counts = (one, none, none), (none, one, none), (none, none, one)

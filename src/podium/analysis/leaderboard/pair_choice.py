@@ -4,7 +4,8 @@ A vote on items i and j reduces the variances of their scores. Among pairs whose
 of misplaced ones falls where estimates are close enough to change places: in the normal approximation, by the reduction
 of the variance V of an item times the density of the other items' scores around it, divided by the square root of V.
 The item for which one vote can do most is chosen first (density times V to the power of 1.5), then the opponent with
-which a vote does most for both: a close one, as a vote on unequal items says little, and one that is itself in doubt.
+which a vote does most for both: a close one, as a vote on unequal items has little information, and one whose own
+score is uncertain.
 
 Chosen pairs count as answered, with the information that a vote is expected to give, so that a batch is spread over
 many items. Without votes this gives rounds of random pairings: nearly every item once, with another opponent in each

@@ -1,4 +1,4 @@
-"""What votes say about scores, for the choice of comparisons: means and variances.
+"""The posterior of scores given votes, for the choice of comparisons: means and variances.
 
 Scores have a normal prior; the means are the most likely scores of a Bradley-Terry model. Up to `EXACT` items the
 covariance matrix is that of Laplace's approximation; beyond, only variances are computed, by belief propagation over
@@ -77,8 +77,8 @@ def propagate_variances(
 ) -> F8:
     """Variances of scores by Gaussian belief propagation over pairs with the given information.
 
-    A pair tells an item as much about itself as its votes say about the difference and the other pairs of the opponent
-    say about the opponent. With `rounds` above the diameter of a tree the variances are exact.
+    The information that a pair gives an item is limited by that of its votes on the difference, and by that of the
+    opponent's other pairs on the opponent. With `rounds` above the diameter of a tree the variances are exact.
     """
 
     def sum_messages() -> F8:

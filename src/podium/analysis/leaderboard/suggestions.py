@@ -121,12 +121,12 @@ def suggest_comparisons(
     top: int | None = None,
     seed: int = 0,
 ) -> Suggestions:
-    """The comparisons that say most about the order of the items, at most `count` and within the `budget`.
+    """The comparisons that are most informative about the order, at most `count` and within the `budget`.
 
     `items` lists all items, also those without votes; without votes it is needed. With `slices`, an attribute of the
     `VoteTable`, each comparison names the slice in which to make it. `cost` is the price of a vote, or a price per
-    judge: then each comparison names the judge whose vote is worth most for its price. With `top`, only who is among
-    the best `top` matters. A pair occurs once per slice, unless `count` exceeds the number of pairs.
+    judge: then each comparison names the judge whose vote is worth most for its price. With `top`, only the
+    membership in the best `top` matters. A pair occurs once per slice, unless `count` exceeds the number of pairs.
 
     >>> asked = suggest_comparisons(items=["a", "b", "c", "d"], count=6)
     >>> sorted(item for row in asked for item in (row.first, row.second))
@@ -212,7 +212,7 @@ def _count_affordable(count: int | None, budget: float | None, cheapest: float) 
 
 
 def _fit_whole(tally: Tally | None, codes: Mapping[Id, int]) -> SlicePart:
-    """What all votes say."""
+    """The posterior and the counts of all votes."""
     size = len(codes)
     if tally is None:
         empty: I8 = np.zeros(0, np.int64)
@@ -228,7 +228,7 @@ def _fit_whole(tally: Tally | None, codes: Mapping[Id, int]) -> SlicePart:
 def _fit_slices(
     votes: Any, column: str, codes: Mapping[Id, int], whole: SlicePart
 ) -> tuple[list[SlicePart], dict[str | None, float]]:
-    """What the votes of each slice say; if slices do not differ, the whole, and the number of votes by slice."""
+    """The same by slice; where slices do not differ, that of all votes, and the number of votes by slice."""
     if not isinstance(votes, VoteTable):
         raise ParameterError("slices need votes with attributes; give a VoteTable")
     names, number = number_slices(votes, column)

@@ -192,7 +192,7 @@ def assess_trust(
     tally = tally_votes(votes)
     times = None if time is None else _read_times(votes, time, tally)
     decisive = list_decisive_votes(tally)
-    # who votes on one item most of the time is left out of the first fit, whatever the votes
+    # a voter who mostly votes on one item is left out of the first fit, whatever the votes
     weights = _weigh_by_items(decisive, list_voter_items(decisive), np.ones(decisive.voters))
     start, chances = None, None
     for _ in range(ROUNDS):

@@ -34,7 +34,6 @@ from podium.methods.automatic_choice import choose_method
 from podium.methods.base import Aggregator
 from podium.methods.learned.baseline_comparison import make_baseline
 from podium.metrics.base import MetricSpec, parse
-from podium.storage.folder_cache import ResultCache
 
 __all__ = ["BUDGET", "LabeledChoice", "choose_by_labels", "plan_candidates"]
 
@@ -138,7 +137,7 @@ def choose_by_labels(
     Candidates are all methods that read the input and fit the `budget` (seconds; None: no limit), with default
     parameters; those that use labels only if `learned`; with `methods`, only these. Which ones fit is estimated
     from the size of the data, so that the same input has the same candidates on every machine; where the clock
-    stops earlier, a note says so. Below ten judged queries the method is the one that `choose_method` names
+    stops earlier, a note reports it. Below ten judged queries the method is the one that `choose_method` names
     without labels.
 
     >>> from podium.data.demo import demo
@@ -152,7 +151,7 @@ def choose_by_labels(
     for name in methods or ():
         registry.aggregators.get(name)  # a misspelled name is no candidate
     begin, seconds = time.monotonic(), math.inf if budget is None else budget
-    problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed, ResultCache.open(None))
+    problem = TuningTask.from_dataset(dataset, parse(metric), ties, folds, seed)
     base = make_baseline(problem.data)
     unlabeled = choose_method(dataset.preferences).method
     few = len(problem) < FEW

@@ -47,6 +47,7 @@ __all__ = [
 THIRD = 3  # one in THIRD configurations advances, to THIRD times the queries
 FEWEST = 8  # queries in the first rung
 LAST = 20  # finalists: the bootstrap must see the alternatives
+NOT_STORED = ResultCache(None)
 _Stack = tuple[tuple[FoldGroup, ...], StackedFolds | None]
 
 
@@ -63,7 +64,13 @@ class TuningTask:
 
     @classmethod
     def from_dataset(
-        cls, data: Dataset, metric: Metric, ties: TieRule, folds: int | None, seed: int, folder: ResultCache
+        cls,
+        data: Dataset,
+        metric: Metric,
+        ties: TieRule,
+        folds: int | None,
+        seed: int,
+        folder: ResultCache = NOT_STORED,
     ) -> TuningTask:
         """The judged queries of a data set, split into folds by id and seed (or by its parts)."""
         if data.labels is None:

@@ -19,9 +19,9 @@ _MODEL_KEYS = ("model_name", "model_name_sanitized", "config.model_args", "confi
 class LmEval(Recipe):
     """Results of the lm-evaluation-harness, a file per model: every task is an expert that scores the models.
 
-    `metric` chooses the metric, such as acc_norm; by default the first of every task is read. Metrics of
-    which the file says that lower is better are negated. A task whose group has a result of its own is not
-    read beside it. `items` is the key of the model's name.
+    `metric` chooses the metric, such as acc_norm; by default the first of every task is read. Metrics
+    that are better when lower, according to the file, are negated. A task whose group has its own result is
+    skipped. `items` is the key of the model's name.
     """
 
     name = "lm-eval"

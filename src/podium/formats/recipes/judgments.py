@@ -42,7 +42,7 @@ class Judgments:
 
     @property
     def expert(self) -> Id:
-        """The name of the file, for judgements of which it does not say whose they are."""
+        """The name of the file, which stands for the expert where the file names none."""
         self._file = (self._file[0], True)
         return self._file[0]
 

@@ -96,7 +96,7 @@ class Trl(Recipe):
     def matches(self, fields: Mapping[str, Any]) -> bool:
         if {"prompt", "completion", "label"} <= fields.keys():
             return True
-        # a table that names its queries, ties or weights says more than a prompt does
+        # a table that names its queries, ties or weights is more specific than a prompt
         words = (*WORDS["query"], *WORDS["tie"], *WORDS["weight"])
         if not {"chosen", "rejected"} <= fields.keys() or any(normalize_name(n) in words for n in fields):
             return False

@@ -150,7 +150,6 @@ def find_pair(names: Iterable[str]) -> tuple[str, str] | None:
 
     Names of models win over names of their answers, because an item is a model.
 
-
     >>> find_pair(["prompt", "answer_a", "answer_b"]), find_pair(["a1", "a2", "b1", "b2"])
     (('answer_a', 'answer_b'), None)
     """

@@ -103,7 +103,6 @@ def to_id(value: Any) -> Id | None:
     """A value as an id: text and whole numbers as they are, conversations and other nested values as JSON;
     None for nothing.
 
-
     >>> to_id("a"), to_id(3), to_id([{"role": "user"}]), to_id(""), to_id(float("nan"))
     ('a', 3, '[{"role": "user"}]', None, None)
     """

@@ -159,9 +159,12 @@ class DeviceObjective(DeviceScorer):
     def learn(self, visit: I8, batch: int, optimizer: OptimizerState) -> None:
         """Visit queries in this order, with a step after every `batch`; updates the optimizer in place."""
         if self.plan is None or not self.plan.can_serve(visit, batch, optimizer):
-            self.plan = (_ShallowPlan if self._is_shallow(batch) else _LayeredPlan)(
-                self, visit, batch, optimizer
-            )
+            # there are kernels for at most one hidden layer
+            shallow = len(self.widths) == 1 or (len(self.widths) == 2 and self.widths[1] <= UNITS)
+            single = self.where.real == self.where.torch.float32
+            fits = batch * self.padded_length() * self.widths[-1] <= ROOM
+            has_kernels = self.kernels is not None and self.kind == SUM and single and shallow and fits
+            self.plan = (_ShallowPlan if has_kernels else _LayeredPlan)(self, visit, batch, optimizer)
         self.plan.run_pass(visit, optimizer)
 
     @cached_property
@@ -177,13 +180,6 @@ class DeviceObjective(DeviceScorer):
             split_halves(self.values[part], high[part, :width], low[part, :width])
         high[:, width] = 1.0
         return high, low
-
-    def _is_shallow(self, batch: int) -> bool:
-        """Whether the kernels for at most one hidden layer apply."""
-        single = self.where.real == self.where.torch.float32
-        shallow = len(self.widths) == 1 or (len(self.widths) == 2 and self.widths[1] <= UNITS)
-        room = batch * self.padded_length() * self.widths[-1] <= ROOM
-        return self.kernels is not None and self.kind == SUM and single and shallow and room
 
 
 class _BatchPlan:

@@ -74,7 +74,12 @@ def _solve_lists(where: TorchDevice, m: PreferenceMatrices, tolerance: float) ->
         order.append(which)
     # into pinned memory, which the device writes to directly: new pages would cost more than all the rest
     found = where.torch.empty(out.shape, dtype=out.dtype, pin_memory=out.is_cuda).copy_(out).numpy()
-    return _unpack_results(found, size, order, count)
+    sigma, steps = np.zeros(count), np.zeros(count, np.int64)
+    if order:
+        which = np.concatenate(order)
+        ends = found[2 * size :].reshape(-1, 2)[: len(which)]
+        sigma[which], steps[which] = ends[:, 0], ends[:, 1]
+    return LeadingVectors(found[:size], found[size : 2 * size], sigma, steps, True)
 
 
 def _launch_kernel(
@@ -88,13 +93,3 @@ def _launch_kernel(
     triton_rankings.compute_leading_vectors[(-(-count // lists),)](
         table, value, item, u, v, ends, count, tolerance, SLOW, PATIENCE, binary, L=lists, W=wide, num_warps=warps
     )  # fmt: skip
-
-
-def _unpack_results(found: Any, size: int, order: list[I8], count: int) -> LeadingVectors:
-    """The parts of the returned array."""
-    sigma, steps = np.zeros(count), np.zeros(count, np.int64)
-    if order:
-        which = np.concatenate(order)
-        ends = found[2 * size :].reshape(-1, 2)[: len(which)]
-        sigma[which], steps[which] = ends[:, 0], ends[:, 1]
-    return LeadingVectors(found[:size], found[size : 2 * size], sigma, steps, True)

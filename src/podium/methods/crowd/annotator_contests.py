@@ -91,16 +91,16 @@ def collect_annotator_contests(
         "own": (np.ones(len(by)), 0.0),
     }
     slope, step = rules[pair]
-    strangers = (size - judged)[both.group]
-    stranger = np.where((strangers > 0) & (unjudged != "even"), both.chance - 0.5, 0.0)
+    unjudged_items = (size - judged)[both.group]
+    unjudged_edge = np.where((unjudged_items > 0) & (unjudged != "even"), both.chance - 0.5, 0.0)
     contests = OpponentTable(
         *both[:6],
         slope=slope,
         step=step,
-        stranger=stranger,
-        strangers=strangers,
+        unjudged_edge=unjudged_edge,
+        unjudged_items=unjudged_items,
         size=(size - 1)[both.group],
-        uneven=both.uneven + np.where(stranger != 0, strangers, 0),
+        uneven=both.uneven + np.where(unjudged_edge != 0, unjudged_items, 0),
     )
     expert, query, row, slot, rest, winner, loser = answers
     return AnnotatorContests(contests, expert, query, row, slot, rest, winner, loser, b.decided)
@@ -144,11 +144,13 @@ def place_opponents(answers: AnnotatorContests, level: F8) -> AnnotatorContests:
     count = np.bincount(mine, minlength=entries)
     voted = np.flatnonzero(count)
     chance = ((1 + sum_by_group(mine, gain, entries)) / (2 + count))[voted]
-    row, stranger = answers.row[voted], contests.stranger.copy()
-    stranger[row] = np.where(contests.strangers[row] > 0, np.clip(chance, 0.0, 1.0) - 0.5, 0.0)
-    before, after = (np.where(edge != 0, contests.strangers, 0) for edge in (contests.stranger, stranger))
+    row, unjudged_edge = answers.row[voted], contests.unjudged_edge.copy()
+    unjudged_edge[row] = np.where(contests.unjudged_items[row] > 0, np.clip(chance, 0.0, 1.0) - 0.5, 0.0)
+    before, after = (
+        np.where(edge != 0, contests.unjudged_items, 0) for edge in (contests.unjudged_edge, unjudged_edge)
+    )
     return answers._replace(
-        contests=contests._replace(stranger=stranger, uneven=contests.uneven - before + after)
+        contests=contests._replace(unjudged_edge=unjudged_edge, uneven=contests.uneven - before + after)
     )
 
 
@@ -208,12 +210,12 @@ def _compute_unjudged_chances(preferences: Preferences, weights: F8, level: I8, 
     query, weight = lists.query_of_list[lists.list_of_row], weights[lists.expert][lists.list_of_row]
     order = rated[np.lexsort((lists.score[rated], query[rated]))]
     share = np.full(lists.rows, np.nan)
-    share[order] = _shares_below(query[order], lists.score[order], weight[order])
+    share[order] = _compute_shares_below(query[order], lists.score[order], weight[order])
     mean = sum_by_group(level, share, len(head)) / np.maximum(count, 1)
     return np.where(np.isnan(mean), ranked, mean)
 
 
-def _shares_below(query: I8, score: F8, weight: F8) -> F8:
+def _compute_shares_below(query: I8, score: F8, weight: F8) -> F8:
     """The fraction of a query's weight at lower scores, ties half; rows are sorted by query, then score."""
     if not len(query):
         return np.zeros(0)

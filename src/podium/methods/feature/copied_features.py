@@ -27,8 +27,8 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
 
     Ranks are compared, so any monotone transform counts as a copy. A feature that orders the items of a list as
     the list does is a copy. One that nearly does, while the other features together do not, is a copy with noise
-    if it says nothing about the other lists that the list does not say, unless there are no other lists, or that
-    list has nearly all that they have in common, or ranks too few items to tell. `table` has a column per expert.
+    if it explains nothing of the other lists that the list does not explain, unless there are no other lists, or
+    the list has nearly all that they have in common, or ranks too few items to decide. `table` has a column per expert.
     """
     lists, index, below = preferences.lists, preferences.index, preferences.unlisted == "below"
     places = np.stack([_rank_in_groups(index.starts, column) for column in values.T], axis=1)

@@ -11,7 +11,7 @@ from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I8
 from podium.kernels.distributions import normal_quantile
-from podium.methods.learned.svd_features import check_table_size
+from podium.methods.costs import check_table_size
 
 __all__ = [
     "SCALES",

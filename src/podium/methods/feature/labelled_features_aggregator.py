@@ -17,12 +17,11 @@ from podium.data.preferences import Preferences
 from podium.kernels import segments
 from podium.kernels.dispatch import F8
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
-from podium.methods.costs import Cost, check_costs
+from podium.methods.costs import Cost, check_costs, check_table_size
 from podium.methods.feature.belief_weights import BeliefLearner, check_grades, grades_for
 from podium.methods.feature.expert_columns import match_experts
 from podium.methods.feature.feature_model import normalize_by_query
 from podium.methods.input_checks import check_forms
-from podium.methods.learned.svd_features import check_table_size
 
 __all__ = ["LabelledFeaturesAggregator"]
 

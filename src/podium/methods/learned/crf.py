@@ -249,9 +249,9 @@ class CrfAggregator(ReadableWeights, PlanTrainedAggregator):
 
     def _compute_effects(self, statements: ExpertStatements, rows: I8, slots: int) -> tuple[F8, F8]:
         """By expert: its squared effect on scores within queries, and how far it follows its preferences."""
-        labelled = np.zeros(slots, np.bool_)
-        labelled[rows] = True
-        kept = statements.select_entries(np.flatnonzero(labelled[statements.slot]))
+        labeled = np.zeros(slots, np.bool_)
+        labeled[rows] = True
+        kept = statements.select_entries(np.flatnonzero(labeled[statements.slot]))
         return compute_effects(kept, self._compute_terms(kept, self.group_), len(self.experts_))
 
     def _set_effects(self, moves: Sequence[tuple[F8, F8]], rows: int) -> None:

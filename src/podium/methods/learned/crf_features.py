@@ -1,4 +1,4 @@
-"""Features of items and queries in a CRF: terms of their own, and factors of what the experts say."""
+"""Features of items and queries in a CRF: terms of their own, and factors on the terms of the experts."""
 
 from __future__ import annotations
 

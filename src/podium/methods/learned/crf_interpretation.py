@@ -1,4 +1,4 @@
-"""What the weights of a CRF say about each expert."""
+"""What the weights of a CRF mean for each expert."""
 
 from __future__ import annotations
 

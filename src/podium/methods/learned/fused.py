@@ -36,11 +36,12 @@ from podium.learning.plan import (
     ScorerSettings,
 )
 from podium.methods.base import ALL_FORMS, FEATURES, Outcome, Tags
+from podium.methods.costs import check_table_size
 from podium.methods.feature.feature_model import compute_item_columns
 from podium.methods.input_checks import match_experts
 from podium.methods.learned import expert_matrices
 from podium.methods.learned.supervised_method import SupervisedAggregator
-from podium.methods.learned.svd_features import build_svd_columns, check_table_size
+from podium.methods.learned.svd_features import build_svd_columns
 
 __all__ = ["ExpertFeatures", "FusedAggregator", "build_expert_features", "standardize_by_query"]
 

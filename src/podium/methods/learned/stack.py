@@ -134,21 +134,27 @@ class StackAggregator(PlanTrainedAggregator):
             dataclasses.replace(m, unseen=self.unseen) if m.tags.supervised else m  # type: ignore[call-arg]
             for m in made
         ]
+        p, labels = training.preferences, training.examples.labels
         useful = training.examples.find_useful_queries()
-        part = np.full(len(training.examples.labels), -1)
+        part = np.full(len(labels), -1)
         dice = np.random.default_rng(self.seed)
         part[useful] = dice.permutation(np.arange(len(useful)) % self.parts)
         enough = len(useful) >= self.parts
         steps, done = len(members) * (1 + self.parts * enough), 0
         columns = []
         for member in members:
-            out_of_fold = np.zeros((len(training.preferences.index.items), 1))
+            out_of_fold = np.zeros((len(p.index.items), 1))
             for number in range(self.parts if enough and member.tags.supervised else 0):
                 training.progress(done := done + 1, steps, f"{member.name} out of fold")
-                self._rank_part(member, training, np.flatnonzero(part == number), out_of_fold)
+                # rank the queries of the part by a member that was fitted on all others
+                codes = p.queries.codes_of(labels.queries.take(np.flatnonzero(part == number)))
+                others = np.setdiff1d(np.arange(len(p)), codes)
+                fitted = self._fit_member(dataclasses.replace(member), training, others)
+                values = _build_columns([fitted], p.select_codes(codes), training.features)
+                out_of_fold[p.index.select(codes)[1]] = values
             fitted = self._fit_member(member, training)
             if not member.tags.supervised:
-                out_of_fold = _build_columns([fitted], training.preferences, training.features)
+                out_of_fold = _build_columns([fitted], p, training.features)
             columns.append(out_of_fold)
             training.progress(done := done + 1, steps, f"{member.name}")
         self._store_members(members)
@@ -166,14 +172,6 @@ class StackAggregator(PlanTrainedAggregator):
         scorer = fit_scorer(ScorerSettings(), task, plan=self.plan, prior=prior)
         self.weights_ = scorer.linear_weights / (float(scorer.linear_weights.mean()) or 1.0)
         self.passes_ = scorer.passes_
-
-    def _rank_part(self, member: Aggregator, training: Training, which: I8, out: F8) -> None:
-        """Rank these labeled queries by a member that was fitted on all others, into the rows of `out`."""
-        p = training.preferences
-        codes = p.queries.codes_of(training.examples.labels.queries.take(which))
-        rest = np.setdiff1d(np.arange(len(p)), codes)
-        fitted = self._fit_member(dataclasses.replace(member), training, rest)
-        out[p.index.select(codes)[1]] = _build_columns([fitted], p.select_codes(codes), training.features)
 
     def _fit_member(self, member: Any, training: Training, codes: I8 | None = None) -> Aggregator:
         """Fit a member that learns on the queries with these codes, or on all."""

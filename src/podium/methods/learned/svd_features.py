@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple, cast
 
 import numpy as np
 
-from podium.core.errors import InputError, MessageText, Option, ParameterError
+from podium.core.errors import InputError, Option, ParameterError
 from podium.core.old_names import accept_old_names
 from podium.core.params import Choice, Range, Tune
 from podium.data.building.subset import restrict_items
@@ -21,6 +21,7 @@ from podium.learning.examples import Training
 from podium.learning.feature_scorer import FeatureScorer, fit_scorer
 from podium.learning.plan import ScorerSettings
 from podium.methods.base import ALL_FORMS, Outcome, Tags
+from podium.methods.costs import check_table_size
 from podium.methods.input_checks import match_experts
 from podium.methods.learned import expert_matrices
 from podium.methods.learned.supervised_method import SupervisedAggregator
@@ -29,7 +30,6 @@ __all__ = ["POOLED", "SvdAggregator", "SvdColumns", "build_preference_features",
 
 POOLED = "(other experts)"  # in explanations: the experts that share one matrix
 MOST_COMPONENTS = 20
-LARGEST = 1 << 32  # bytes of features beyond which a table by expert is impractical
 
 Transform = Annotated[
     str,
@@ -88,16 +88,6 @@ def build_svd_columns(
             out.append(expert_matrices.build_group_table(grouped, np.repeat(sigma[:, c], m.sizes), n_groups))
     out.append(expert_matrices.find_unranked_cells(preferences, groups, n_groups).astype(np.float64))
     return SvdColumns(np.concatenate(out, axis=1), np.tile(np.arange(n_groups), len(out)))
-
-
-def check_table_size(preferences: Preferences, columns: int, remedy: MessageText) -> None:
-    """Reject a table of features that would not fit in memory."""
-    items = len(preferences.index.items)
-    if items * columns * 8 > LARGEST:
-        raise InputError(
-            f"{len(preferences.experts):,} experts and {items:,} items make the table of features too large",
-            remedy=remedy,
-        )
 
 
 def build_preference_features(

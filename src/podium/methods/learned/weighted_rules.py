@@ -179,7 +179,7 @@ class WeightedKemeny(SupervisedAggregator):
 
     def _learn(self, training: Training) -> None:
         tau = self.agreement == "tau"
-        agreement = _agreement_in_pairs(training) if tau else _mean_ndcg(training)
+        agreement = _compute_pair_agreement(training) if tau else _compute_mean_ndcg(training)
         training.progress(1, 1, "weighing experts")
         self.weights_: dict[Id, float] = dict(zip(self.experts_, agreement.tolist(), strict=True))
 
@@ -194,7 +194,7 @@ class WeightedKemeny(SupervisedAggregator):
         return replace(self._make_rule()._scores(preferences, weights), expert_weights=weights)
 
 
-def _agreement_in_pairs(training: Training) -> F8:
+def _compute_pair_agreement(training: Training) -> F8:
     """max(0, (agreed - disagreed) / (agreed + disagreed)) by expert, over pairs of labeled items."""
     preferences, examples = training.preferences, training.examples
     index, own = preferences.index, examples.labels.index
@@ -246,7 +246,7 @@ def _pairs_in_lists(preferences: Preferences, level: I8) -> tuple[F8, F8]:
     return right, wrong
 
 
-def _mean_ndcg(training: Training) -> F8:
+def _compute_mean_ndcg(training: Training) -> F8:
     """The mean NDCG of each expert's own order, over the answered queries with a training signal."""
     given, examples = training.preferences, training.examples
     labels, rows = examples.labels, examples.rows
