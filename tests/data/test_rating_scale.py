@@ -13,7 +13,7 @@ from podium.data.demo import demo
 from podium.data.rating_scale import count_rating_levels
 
 
-def rate(low: float, high: float, step: float, queries: int = 10, seed: int = 0) -> Preferences:
+def rate(low: float, high: float, step: float, queries: int = 20, seed: int = 0) -> Preferences:
     """Six raters, ten items in each query, each rated with noise by four of the raters or so."""
     dice = np.random.default_rng(seed)
     lists: dict = {}
@@ -35,11 +35,11 @@ def rate(low: float, high: float, step: float, queries: int = 10, seed: int = 0)
     [
         ((0, 1, 1), "dawid_skene"),
         ((1, 5, 1), "dawid_skene"),
-        ((0.5, 5, 0.5), "dawid_skene"),
+        ((0.5, 5, 0.5), "crowdagg"),
         ((0, 1, 0.25), "dawid_skene"),
         ((-2, 2, 1), "dawid_skene"),
-        ((0, 10, 1), "dawid_skene"),
-        ((0, 1, 0.1), "dawid_skene"),
+        ((0, 10, 1), "crowdagg"),
+        ((0, 1, 0.1), "crowdagg"),
         ((0, 10, 0.5), "crowdagg"),
         ((0, 100, 5), "crowdagg"),
         ((0, 100, 1), "crowdagg"),

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import podium
-from podium import Preferences, choose_method
+from podium import Labels, Preferences, choose_method
 from podium.core.errors import ParameterError
 from podium.data.demo import demo
 from podium.evaluate import evaluate
 
 LISTS = {q: {"x": ["a", "b", "c"], "y": ["a", "c", "b"], "z": ["b", "a", "c"]} for q in range(5)}
-RATINGS = {q: {"ann": {"a": 2, "b": 1, "c": 1}, "bob": {"a": 1, "b": 1, "c": 0}} for q in range(9)}
+RATINGS = {q: {"ann": {"a": 2, "b": 1, "c": 1}, "bob": {"a": 1, "b": 1, "c": 0}} for q in range(15)}
 
 
 def votes(judges):
@@ -59,6 +59,71 @@ def test_the_form_decides(preferences, name):
     assert recommendation.method.name == name
     assert recommendation.method.aggregate(preferences).ranking(preferences.queries[0])[0][0] in "ab"
     assert bool(recommendation.reason) == (name != "rrf")
+
+
+def rate(raters, rated, items, levels, queries=1, seed=0):
+    """Ratings by raters with noise of their own, and the true values."""
+    dice = np.random.default_rng(seed)
+    noise, value = dice.uniform(0.05, 0.4, raters), dice.random((queries, items))
+    rows = [
+        (
+            q,
+            f"rater {r}",
+            int(i),
+            round(float(np.clip(value[q, i] + noise[r] * dice.normal(), 0, 1)) * (levels - 1)),
+        )
+        for q in range(queries)
+        for r in range(raters)
+        for i in dice.permutation(items)[:rated]
+    ]
+    query, rater, item, score = map(list, zip(*rows, strict=True))
+    labels = Labels.from_dict({q: dict(enumerate(map(float, value[q]))) for q in range(queries)})
+    return Preferences.from_rows(query, rater, item, score=score), labels
+
+
+@pytest.mark.parametrize(
+    ("survey", "name"),
+    [
+        # levels x levels = 25 chances per rater, five ratings for each of them: 125
+        ({"raters": 8, "rated": 125, "items": 125, "levels": 5}, "dawid_skene"),
+        ({"raters": 8, "rated": 124, "items": 125, "levels": 5}, "crowdagg"),
+        ({"raters": 8, "rated": 25, "items": 25, "levels": 5, "queries": 5}, "dawid_skene"),
+        ({"raters": 8, "rated": 20, "items": 20, "levels": 2}, "dawid_skene"),
+        ({"raters": 8, "rated": 20, "items": 20, "levels": 10, "queries": 10}, "crowdagg"),
+        # up to 15 ratings per item
+        ({"raters": 15, "rated": 40, "items": 40, "levels": 2}, "dawid_skene"),
+        ({"raters": 16, "rated": 40, "items": 40, "levels": 2}, "crowdagg"),
+        # six ratings per rater
+        ({"raters": 40, "rated": 6, "items": 40, "levels": 5}, "crowdagg"),
+        ({"raters": 40, "rated": 5, "items": 40, "levels": 5}, "majority"),
+    ],
+)
+def test_ratings_by_how_many_there_are(survey, name):
+    ratings, _ = rate(**survey)
+    weights = {f"rater {r}": 1.0 + r for r in range(survey["raters"])}
+    recommendation = choose_method(ratings, weights=weights)
+    assert recommendation.method.name == name
+    assert recommendation.method.weights == weights
+    assert recommendation.reason.startswith(f"ratings by {survey['raters']} experts")
+
+
+@pytest.mark.parametrize(
+    "survey",
+    [
+        {"raters": 300, "rated": 3, "items": 50, "levels": 5},
+        {"raters": 30, "rated": 20, "items": 20, "levels": 5},
+        {"raters": 40, "rated": 20, "items": 20, "levels": 2, "queries": 5},
+    ],
+)
+def test_ratings_that_suit_no_confusion_matrix_are_ordered_better(survey):
+    """Too few ratings of a rater for a matrix of chances; or so many of an item that its level is certain."""
+    gain = []
+    for seed in range(3):
+        ratings, labels = rate(**survey, seed=seed)
+        chosen, matrix = choose_method(ratings).method, podium.make("dawid_skene")
+        pairs = [evaluate(m.aggregate(ratings), labels, "pairs").mean()["pairs"] for m in (chosen, matrix)]
+        gain.append(pairs[0] - pairs[1])
+    assert np.mean(gain) > 0.02
 
 
 def test_reason_is_true_for_two_experts_equal_weights_and_one_query():
@@ -143,7 +208,7 @@ def test_a_reversed_minority_does_not_take_over(form):
     given = (
         {"items": 48, "judgements": 24}
         if form == "votes"
-        else {"form": "ratings", "queries": 20, "items": 20, "judgements": 10, "levels": 2}
+        else {"form": "ratings", "queries": 20, "items": 20, "judgements": 5, "levels": 2}
     )
     crowd = simulate(quality, seed=200, **given)
     spoiled = add_spammers(crowd.preferences, 0.5, "malicious", 200, crowd.labels)

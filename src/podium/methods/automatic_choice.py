@@ -17,6 +17,9 @@ from podium.methods.quality_fusion import QualityWeightedFusion
 __all__ = ["MethodRecommendation", "choose_method", "fix_weights"]
 
 MOST_LEVELS = 11  # up to which an annotator's errors can be estimated level by level
+RATINGS_PER_CHANCE = 5  # of an annotator, for each of the levels x levels chances that are estimated
+RATINGS_PER_ITEM = 15  # at most: with more, every item has its level for certain, and a level is one tie
+RATINGS_PER_RATER = 6  # at least: with fewer, nothing can be learned about a rater
 GUESSING, CONTRARY = (
     0.5,
     0.2,
@@ -41,9 +44,10 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
     """The method for this input, without labels; `parameters` such as `weights` go to the method.
 
     Ranked lists and search scores: `quality_weighted`; a single expert: `rrf`, which keeps its order. Ratings
-    on a scale (`count_rating_levels`): `dawid_skene`, above eleven levels `crowdagg`. Votes by several judges:
-    `crowd_bt`, or `dawid_skene` where every query has two items only; by one: `bradley_terry`. `crowdagg` replaces
-    the two models of judges where they side with a minority that contradicts the others.
+    on a scale (`count_rating_levels`): `dawid_skene` where raters give enough of them; `crowdagg` where they do
+    not, above eleven levels, and above 15 ratings per item; `majority` below six ratings per rater. Votes by
+    several judges: `crowd_bt`, or `dawid_skene` where every query has two items only; by one: `bradley_terry`.
+    `crowdagg` replaces the two models of judges where they side with a minority that contradicts the others.
     docs/project/auto-protocol.md has the measurements behind this.
 
     >>> lists = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b", "a"]}})
@@ -74,12 +78,8 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
         reason = f"votes of {counted}, each weighted by its estimated quality"
         return _recommend_for_crowd(preferences, make(name, **parameters), reason, unmeasured)
     levels = count_rating_levels(preferences) if experts > 1 else 0
-    if levels > MOST_LEVELS:
-        reason = f"ratings by {counted} on {levels} levels, each weighted by its estimated quality"
-        return MethodRecommendation(make("crowdagg", **parameters), reason, unmeasured)
     if levels:
-        reason = f"ratings by {counted}, each with its own estimated errors"
-        return _recommend_for_crowd(preferences, make("dawid_skene", **parameters), reason, unmeasured)
+        return _recommend_for_ratings(preferences, levels, experts, unmeasured, **parameters)
     if experts <= 1:
         return MethodRecommendation(make("rrf", **parameters))
     # the weights may come out equal where many lists are too short or do not agree; of two experts they always do
@@ -105,6 +105,24 @@ def _describe_missing_labels(queries: int) -> str:
 def fix_weights(method: Aggregator, preferences: Preferences) -> Aggregator:
     """The method to save or deploy for other queries: `quality_weighted` as a rule with the weights of these lists."""
     return method.choose_rule(preferences) if isinstance(method, QualityWeightedFusion) else method
+
+
+def _recommend_for_ratings(
+    preferences: Preferences, levels: int, experts: int, loss: str, **parameters: Any
+) -> MethodRecommendation:
+    """By how many ratings there are for what a method estimates about a rater."""
+    ratings = preferences.lists.rows
+    by = f"ratings by {format_count(experts, 'expert')}"
+    if ratings < RATINGS_PER_RATER * experts:
+        reason = f"{by}, too few of each to estimate a quality: the mean rating"
+        return MethodRecommendation(make("majority", **parameters), reason, loss)
+    too_few = levels > MOST_LEVELS or ratings < RATINGS_PER_CHANCE * levels**2 * experts
+    if too_few or ratings > RATINGS_PER_ITEM * len(np.unique(preferences.lists.item)):
+        reason = f"{by} on {levels} levels, each weighted by its estimated quality"
+        return MethodRecommendation(make("crowdagg", **parameters), reason, loss)
+    return _recommend_for_crowd(
+        preferences, make("dawid_skene", **parameters), f"{by}, each with its own estimated errors", loss
+    )
 
 
 def _recommend_for_crowd(
