@@ -15,7 +15,7 @@ SETS = {
     "cast2019-preferences": ("*.gz", [], "14,573"),
     "chatbot-arena-counts": ("*.gz", [], "129"),
     "llm-judges": ("*.gz", [], "7,317"),
-    "mirex2005": ("*.gz", ["A small label is good"], "2,805"),
+    "mirex2005": ("*.gz", ["Skip the rows with an empty cell", "A small label is good"], "2,805"),
     "mq2007-agg": ("*.gz", [], "69,623"),
     "mq2008": ("*.gz", [], "46"),
     "mq2008-agg": ("*.gz", [], "15,211"),

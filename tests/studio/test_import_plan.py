@@ -190,3 +190,16 @@ def test_the_roles_of_very_many_columns_are_guessed_without_comparing_all_triple
     assert len(table.names) > 300
     guess_roles(table)
     assert len(compared) < 10_000
+
+
+def test_labels_are_matched_with_data_that_lack_an_answer():
+    """A question about the votes decides nothing about the labels, whose first column is not the query here."""
+    votes = b"query,worker,doc_a,doc_b,answer\n" + b"".join(
+        b"q%d,w%d,d%d,e%d,%s\n" % (n % 3, n % 4, n % 5, n % 5, (b"a", b"b", b"same")[n % 3])
+        for n in range(40)
+    )
+    gold = b"".join(b"MTurk\tq%d\td%d\t%d\n" % (q, k, k) for q in range(3) for k in range(5))
+    whole = suggest_plans([("gold.qrel", gold), ("votes.csv", votes)])
+    lacking = suggest_plans([("gold.qrel", gold), ("votes.csv", votes + b"q1,w1,d1,e1,\n")])
+    assert list(whole[0].roles.values()) == ["query", "item", "label"]
+    assert lacking[0] == whole[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -260,12 +261,15 @@ def _guess_use(table: RawTable, roles: Mapping[str, str]) -> FileUse:
 
 def _settle_labels(files: Sequence[tuple[str, bytes]], plans: Sequence[FilePlan]) -> list[FilePlan]:
     """Label files read by guessed roles where the detected reading matches no query of the data."""
-    settled = list(plans)
-    try:
-        only = [p if p.use == "data" else replace(p, use="ignore") for p in plans]
-        data = read_planned(files, only).preferences
-    except PodiumError:
-        return settled
+    settled, data = list(plans), None
+    for skipped in ({}, {"missing": [""]}):  # rows without an answer are a question for later
+        only = [
+            replace(p, options=p.options | skipped) if p.use == "data" else replace(p, use="ignore")
+            for p in plans
+        ]
+        with contextlib.suppress(PodiumError):
+            data = read_planned(files, only).preferences
+            break
     if data is None:
         return settled
     for number, (file, plan) in enumerate(zip(files, plans, strict=True)):
