@@ -30,7 +30,7 @@ def curves(problem: BeliefProblem, draws: int, seed: int) -> list[dict[str, Any]
     """One line per set of beliefs and number of unlabeled queries."""
     lines = []
     for beliefs in BELIEFS[problem.name]:
-        found = compute_curve(problem, beliefs, seed=seed, draws=draws, told=lambda *_: None)
+        found = compute_curve(problem, beliefs, seed=seed, draws=draws, progress=lambda *_: None)
         lines += [
             {"set": problem.name, "beliefs": beliefs, "queries": p.queries, "ndcg@10": p.quality, "naive": found.naive,
              "gain": p.gain, "low": p.gain - p.error, "high": p.gain + p.error}

@@ -104,8 +104,8 @@ def train(method: str, way: str, folder: str, kept: str) -> dict[str, Any]:
     files, model, ends = sorted(Path(folder).iterdir()), _model(method, PASSES[way]), list[float]()
     before, begin = _warm(method, files[0]), time.perf_counter()
 
-    def progress(*told: Any) -> None:
-        if told[-1] == "learning":
+    def progress(*state: Any) -> None:
+        if state[-1] == "learning":
             ends.append(time.perf_counter())
 
     if way == "memory":

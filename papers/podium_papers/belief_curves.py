@@ -165,7 +165,7 @@ def compute_curve(
     *,
     seed: int = 0,
     draws: int | None = None,
-    told: Callable[[int, int], None],
+    progress: Callable[[int, int], None],
 ) -> BeliefCurve:
     """Each draw learns from half of the queries, in nested samples, and measures on the other half."""
     grades = grades_for(BELIEFS[problem.name][beliefs], problem.features.names, problem.name)
@@ -182,7 +182,7 @@ def compute_curve(
             ).weights
             quality = problem.measure_quality(weights)[test]
             found[draw, k] = quality.mean(), (quality - naive[test]).mean()
-        told(draw + 1, draws)
+        progress(draw + 1, draws)
     points = [_summarize_draws(n, found[:, k]) for k, n in enumerate([*sizes, sizes[-1]])]
     whole = problem.learn_weights(np.arange(len(problem)), grades, kept).weights
     return BeliefCurve(

@@ -82,7 +82,9 @@ def results(
     )
 
 
-def _run_set(problem: BeliefProblem, rows: Sequence[PublishedRow], seed: int, told: Progress) -> SetResult:
+def _run_set(
+    problem: BeliefProblem, rows: Sequence[PublishedRow], seed: int, progress: Progress
+) -> SetResult:
     from podium_papers.belief_curves import compute_curve, measure_lambdarank, sizes_for
     from podium_papers.published_weights import PUBLISHED_ON, compare_weights
     from podium_papers.reproduction import SetResult
@@ -93,11 +95,11 @@ def _run_set(problem: BeliefProblem, rows: Sequence[PublishedRow], seed: int, to
     for number, kind in enumerate(kinds):
 
         def report_share(done: int, of: int, before: int = 100 * number) -> None:
-            told(before + 100 * done // of, steps, "")
+            progress(before + 100 * done // of, steps, "")
 
-        found.append(compute_curve(problem, kind, seed=seed, told=report_share))
+        found.append(compute_curve(problem, kind, seed=seed, progress=report_share))
     labels = measure_lambdarank(problem, seed=seed)
-    told(steps, steps, "")
+    progress(steps, steps, "")
     lines = {row.name: row for kind, one in zip(kinds, found, strict=True) for row in _build_rows(kind, one)}
     return SetResult(
         problem.name,

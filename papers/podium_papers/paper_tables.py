@@ -95,7 +95,7 @@ _METASEARCH = PublishedTable(
     sets=(MQ2008, MQ2007),
     metrics=LETOR,
     rows=(
-        PublishedRow("Borda upside down", "borda(reversed_lists=True)", BORDA),
+        PublishedRow("Borda, lists reversed", "borda(reversed_lists=True)", BORDA),
         PublishedRow("Borda", "borda"),
         PublishedRow(
             "CPS-best", tuple(f"weighted_cps(distance={d})" for d in ("kendall", "spearman", "footrule")), CPS

@@ -189,14 +189,14 @@ def _run_set(
     folder: str | os.PathLike[str],
     seeds: Sequence[int],
     resume: str | os.PathLike[str] | None,
-    told: Progress,
+    progress: Progress,
 ) -> SetResult:
     computed = [
         row for row in rows if row.method is not None and _applies_to(row, data.name) and _is_available(row)
     ]
     results: dict[str, list[CrossValidation]] = {}
     for number, row in enumerate(computed):
-        seen, task = _prepare_data(row, data, folder), subtask_progress(told, number, len(computed))
+        seen, task = _prepare_data(row, data, folder), subtask_progress(progress, number, len(computed))
         used = seeds if _depends_on_seed(what, row) else seeds[:1]
         results[row.name] = [
             cross_validate(

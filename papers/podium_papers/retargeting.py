@@ -149,7 +149,7 @@ def _run_set(
     data: Dataset,
     rows: Sequence[PublishedRow],
     seed: int,
-    told: Progress,
+    progress: Progress,
     systems: Preferences | None = None,
 ) -> SetResult:
     from podium.data.preferences import Preferences
@@ -166,7 +166,7 @@ def _run_set(
     if systems is not None:
         seen = replace(seen, preferences=Preferences.concat([seen.preferences, systems]))
     facts: list[Any] = []
-    found = _rank_rows(seen, extra, rows, facts, told)
+    found = _rank_rows(seen, extra, rows, facts, progress)
     measured = {n: evaluate(c, data.labels, TABLE.metrics, queries="all") for n, c in found.items()}
     base = OURS if OURS in found else next(iter(found))
     tests = compare_evaluations(measured, TABLE.tested, baseline=base, test="randomization").rows
@@ -188,7 +188,7 @@ def _spec(row: PublishedRow) -> str | None:
 
 
 def _rank_rows(
-    seen: Dataset, extra: F8 | None, rows: Sequence[PublishedRow], facts: list[Any], told: Progress
+    seen: Dataset, extra: F8 | None, rows: Sequence[PublishedRow], facts: list[Any], progress: Progress
 ) -> dict[str, Consensus]:
     """The consensus of every row."""
     from podium.data.consensus import Consensus
@@ -196,7 +196,7 @@ def _rank_rows(
     assert seen.features is not None
     found: dict[str, Consensus] = {}
     for number, row in enumerate(rows):
-        told(number, len(rows), row.name)
+        progress(number, len(rows), row.name)
         if row.name == OURS:
             found[OURS] = _retarget_parts(seen, facts)
         elif isinstance(row.method, str):

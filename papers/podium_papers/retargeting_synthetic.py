@@ -93,7 +93,7 @@ def results(
     )
 
 
-def _run_set(name: str, rows: Sequence[PublishedRow], seed: int, told: Progress) -> SetResult:
+def _run_set(name: str, rows: Sequence[PublishedRow], seed: int, progress: Progress) -> SetResult:
     import numpy as np
 
     from podium_papers.reproduction import RowResult, SetResult
@@ -104,7 +104,7 @@ def _run_set(name: str, rows: Sequence[PublishedRow], seed: int, told: Progress)
         one = sample_problem(kind, clean, seed * SEEDS + number)
         for row in rows:
             found[row.name].append(_measure_row(one, row))
-        told(number + 1, SEEDS, name)
+        progress(number + 1, SEEDS, name)
     means = {n: tuple(100 * np.mean(values, axis=0)) for n, values in found.items()}
     shown = [RowResult(row.name, str(row.method), None, tuple(map(float, means[row.name]))) for row in rows]
     return SetResult(name, "", SEEDS, tuple(shown), columns=COLUMNS)

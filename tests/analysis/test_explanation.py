@@ -180,7 +180,7 @@ def test_parts_add_up_where_exact():
     query = p.queries[0]
     found = explain(make("rrf"), p, query)
     assert found.exact
-    assert math.fsum(v.value for v in found.voices) == pytest.approx(found.item.score, rel=1e-9)
+    assert math.fsum(v.value for v in found.contributions) == pytest.approx(found.item.score, rel=1e-9)
     assert (found.item.rank, found.above) == (1, None)
     assert found.below is not None
 
@@ -197,10 +197,10 @@ def test_learned_sums(method):
     found = explain(model, data.preferences, query, ranking[2], over=ranking[1])
     assert found.exact
     gap = found.over.score - found.item.score
-    assert math.fsum(-v.value for v in found.voices) == pytest.approx(gap, abs=1e-9 * max(1, abs(gap)))
+    assert math.fsum(-v.value for v in found.contributions) == pytest.approx(gap, abs=1e-9 * max(1, abs(gap)))
     weights = [c for c in found.changes if c.kind == "weight"]
     assert weights
-    value = {v.expert: -v.value for v in found.voices}
+    value = {v.expert: -v.value for v in found.contributions}
     for c in weights:
         assert gap + (c.value - 1) * value[c.expert] < 0
 
@@ -212,7 +212,7 @@ def test_crowds_are_left_out_of_all_queries():
     first, second = make("crowdagg").aggregate(p).ranking(query)[:2]
     found = explain(make("crowdagg"), p, query, first, over=second)
     whole = make("crowdagg").aggregate(p).to_dict()[query]
-    for v in found.voices:
+    for v in found.contributions:
         rest = make("crowdagg").aggregate(p.without_expert(v.expert)).to_dict()[query]
         gap = (whole[first] - rest[first]) - (whole[second] - rest[second])
         assert v.value == pytest.approx(gap, abs=1e-12)
@@ -240,9 +240,9 @@ def test_sums_learned_from_all_queries(method, fitted):
     assert found.exact
     assert found.experts == 3
     gap = found.item.score - found.over.score
-    assert math.fsum(v.value for v in found.voices) == pytest.approx(gap, rel=1e-9)
+    assert math.fsum(v.value for v in found.contributions) == pytest.approx(gap, rel=1e-9)
     one = explain(model, p, "q1", "i1", features=x)
-    assert math.fsum(v.value for v in one.voices) == pytest.approx(one.item.score, rel=1e-9)
+    assert math.fsum(v.value for v in one.contributions) == pytest.approx(one.item.score, rel=1e-9)
     assert one.lines[1].startswith("3 of 3 experts")
 
 
@@ -257,7 +257,7 @@ def test_an_item_nobody_lists_goes_last_and_its_sum_is_not_called_exact(method):
     assert last.item.rank == 4
     assert not last.exact
     assert above.exact
-    assert math.fsum(v.value for v in above.voices) == pytest.approx(above.item.score)
+    assert math.fsum(v.value for v in above.contributions) == pytest.approx(above.item.score)
 
 
 def test_a_sum_of_each_query_alone_leaves_experts_out():
@@ -266,7 +266,7 @@ def test_a_sum_of_each_query_alone_leaves_experts_out():
     told, found = model.explain(p, "q1", "i1", x), explain(model, p, "q1", "i1", features=x)
     assert not found.exact
     assert any(told.values())
-    assert {v.expert: v.value for v in found.voices} == pytest.approx(told)
+    assert {v.expert: v.value for v in found.contributions} == pytest.approx(told)
     alone = Preferences.from_lists({"q": {"e": ["a", "b"]}})
     assert model.explain(alone, "q", "a") == {"e": pytest.approx(model.aggregate(alone)["q"][0].score)}
 

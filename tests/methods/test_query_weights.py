@@ -254,8 +254,8 @@ def test_explanations_show_the_weights_of_the_query(spec):
     shown = explain(model, p, 7)
     assert shown.exact
     table = model.compute_expert_weights(p)[7] if hasattr(model, "compute_expert_weights") else model.weights_
-    assert {v.expert: v.weight for v in shown.voices} == pytest.approx(table)
-    for v in shown.voices:
+    assert {v.expert: v.weight for v in shown.contributions} == pytest.approx(table)
+    for v in shown.contributions:
         assert v.value == pytest.approx(table[v.expert] / (60 + v.ranks[0]))
     assert "weight" in shown.grid().head
     assert "weight" not in explain("rrf", p, 7).grid().head

@@ -279,7 +279,7 @@ def test_work_is_kept_between_runs(folder, tmp_path):
 
 @pytest.mark.data
 def test_the_rows_that_are_known_to_the_digit(data_dir):
-    found = reproduce("table3", data_dir, only=["RRF", "Borda upside down"], sets=["mq2008-agg"])
+    found = reproduce("table3", data_dir, only=["RRF", "Borda, lists reversed"], sets=["mq2008-agg"])
     for row in found.sets[0].rows:
         assert [round(d, 2) for d in row.difference] == [0.0] * 11
     [test] = [t for t in found.sets[0].tests if t.metric == "map" and t.difference is not None]

@@ -53,9 +53,9 @@ def list_expert_items(preferences: Preferences, rows: ExpertListRows) -> tuple[I
 def find_unmatched_experts(preferences: Preferences, expert: I8, slot: I8) -> tuple[F8, B1, list[str]]:
     """Share of each expert's items that no other expert has, experts that share nothing, and warnings."""
     experts, index = len(preferences.experts), preferences.index
-    voices = np.bincount(slot, minlength=len(index.items))
+    listings = np.bincount(slot, minlength=len(index.items))
     count = np.bincount(expert, minlength=experts)
-    lonely = np.bincount(expert[voices[slot] == 1], minlength=experts)
+    lonely = np.bincount(expert[listings[slot] == 1], minlength=experts)
     share = np.divide(lonely, count, out=np.full(experts, np.nan), where=count > 0)
     answered = np.zeros((experts, len(index)), np.bool_)
     answered[expert, index.query_of_slot[slot]] = True

@@ -24,14 +24,14 @@ def plot_explanation(explanation: Explanation, path: str | os.PathLike[str]) -> 
 def draw_explanation(explanation: Explanation) -> Any:
     """The explanation as an Altair chart."""
     alt = charts.import_altair()
-    voices = explanation.voices[:MOST]
+    strongest = explanation.contributions[:MOST]
     values: list[dict[str, Any]] = []
-    for voice in voices:
-        places = " / ".join("not listed" if r is None else f"rank {r}" for r in voice.ranks)
-        if voice.votes is not None:
-            places = f"{voice.votes[0]:g} : {voice.votes[1]:g} votes"
-        edge = max(voice.value, 0.0)
-        values.append({"expert": str(voice.expert), "value": voice.value, "places": places, "edge": edge})
+    for one in strongest:
+        places = " / ".join("not listed" if r is None else f"rank {r}" for r in one.ranks)
+        if one.votes is not None:
+            places = f"{one.votes[0]:g} : {one.votes[1]:g} votes"
+        edge = max(one.value, 0.0)
+        values.append({"expert": str(one.expert), "value": one.value, "places": places, "edge": edge})
     order = [v["expert"] for v in values]
     base = alt.Chart(alt.Data(values=values)).encode(
         y=alt.Y("expert:N", sort=order, title=None, axis=alt.Axis(labelLimit=200))
@@ -46,8 +46,8 @@ def draw_explanation(explanation: Explanation) -> Any:
         )
     if not explanation.exact:
         how = "score minus the score without the expert"
-    if len(voices) < len(explanation.voices):
-        how += f"; strongest {len(voices)} of {len(explanation.voices)} experts"
+    if len(strongest) < len(explanation.contributions):
+        how += f"; strongest {len(strongest)} of {len(explanation.contributions)} experts"
     color = alt.condition("datum.value >= 0", alt.value(FOR), alt.value(AGAINST))
     bars = base.mark_bar().encode(
         x=alt.X("value:Q", title=what), color=color, tooltip=["expert:N", "value:Q", "places:N"]

@@ -11,6 +11,7 @@ import numpy as np
 from podium.analysis.explain.chart import draw_explanation
 from podium.analysis.explain.counterfactuals import Change, SwapSearch
 from podium.core.errors import ParameterError
+from podium.core.old_names import RenamedAttribute
 from podium.core.params import suggest_names
 from podium.core.results import Column, Result, ViewBlock, build_grid, show_field
 from podium.core.tables import Grid
@@ -49,7 +50,7 @@ class ExpertContribution:
 class Explanation(Result[ExpertContribution]):
     """An item's place with reasons; with another item, why it is above or below, and what would swap them.
 
-    `voices` are sorted by strength. They sum to the score (or to the difference) if `exact`; otherwise each
+    `contributions` are sorted by strength. They sum to the score (or to the difference) if `exact`; otherwise each
     is the score minus the score without that expert.
     """
 
@@ -59,12 +60,14 @@ class Explanation(Result[ExpertContribution]):
     over: RankedItem | None
     of: int  # number of items of the query
     exact: bool
-    experts: int  # experts among the voices; the others are item features
-    voices: tuple[ExpertContribution, ...]
+    experts: int  # experts among the contributions; the others are item features
+    contributions: tuple[ExpertContribution, ...]
     above: RankedItem | None  # the neighbors of the item
     below: RankedItem | None
     changes: tuple[Change, ...] = ()
     complete: bool = True  # False if the search for changes was cut short
+
+    voices = RenamedAttribute("contributions")
 
     @property
     def upper(self) -> Id:
@@ -90,8 +93,8 @@ class Explanation(Result[ExpertContribution]):
                 )
         if self.over is not None:
             return [*lines, *_describe_balance(self, self.over), *_describe_swaps(self)]
-        ranking = [v for v in self.voices if any(r is not None for r in v.ranks) or v.votes]
-        strong = [v for v in self.voices if v.value > 0][:SHOWN]
+        ranking = [v for v in self.contributions if any(r is not None for r in v.ranks) or v.votes]
+        strong = [v for v in self.contributions if v.value > 0][:SHOWN]
         what = "add" if self.exact else "contribute"
         if len(strong) == 1:
             what += "s"
@@ -114,8 +117,8 @@ class Explanation(Result[ExpertContribution]):
 
     @property
     def rows(self) -> tuple[ExpertContribution, ...]:
-        """The voices."""
-        return self.voices
+        """The contributions."""
+        return self.contributions
 
     @property
     def title(self) -> str:
@@ -144,7 +147,7 @@ class Explanation(Result[ExpertContribution]):
         value = "adds" if self.over is None else f"favors {self.item.item}"
         columns.append((value, show_field("value", ("{:+." + str(digits) + "g}").format)))
         columns.append(("weight", lambda v: "" if v.weight is None else f"{v.weight:.4g}"))
-        return build_grid(columns, self.voices, optional={"votes", "weight"})
+        return build_grid(columns, self.contributions, optional={"votes", "weight"})
 
     def blocks(self) -> tuple[ViewBlock, ...]:
         """The sentences, then the table."""
@@ -152,7 +155,7 @@ class Explanation(Result[ExpertContribution]):
 
     def _compute_facts(self) -> dict[str, Any]:
         items = [{**r._asdict(), "of": self.of} for r in (self.item, self.over) if r is not None]
-        return {"items": items, "experts": self.voices, "text": self.lines}
+        return {"items": items, "experts": self.contributions, "text": self.lines}
 
 
 def explain(
@@ -168,7 +171,7 @@ def explain(
 
     >>> p = Preferences.from_lists({"q": {"bm25": ["a", "b"], "dense": ["b"]}})
     >>> found = explain("rrf", p, "q", "b", over="a")
-    >>> [(v.expert, v.ranks) for v in found.voices]
+    >>> [(v.expert, v.ranks) for v in found.contributions]
     [('dense', (1, None)), ('bm25', (2, 1))]
     >>> [c.text for c in found.changes]
     ['bm25 counted 62.1 times as much, or more', 'dense counted 0.0161 times as much, or less',
@@ -298,7 +301,7 @@ def _build_contributions(
 
 def _describe_balance(e: Explanation, over: RankedItem) -> list[str]:
     one, other = e.item.item, over.item
-    first, second = (sum(v.prefers == side for v in e.voices) for side in (1, -1))
+    first, second = (sum(v.prefers == side for v in e.contributions) for side in (1, -1))
     lines = [
         f"Own rankings: {first} expert{' puts' if first == 1 else 's put'} {one} first, {second} {other}"
     ]
@@ -307,7 +310,7 @@ def _describe_balance(e: Explanation, over: RankedItem) -> list[str]:
     if e.item.score == over.score:
         return [f"{one} and {other} have the same score; the tie rule puts {e.upper} first", *lines]
     where = "above" if e.item.rank < over.rank else "below"
-    up, down = ([v.value for v in e.voices if v.value * sign > 0] for sign in (1, -1))
+    up, down = ([v.value for v in e.contributions if v.value * sign > 0] for sign in (1, -1))
     if e.exact:
         added = f"{len(up)} expert{'s' * (len(up) != 1)} add {sum(up):.4g} to {one}"
         text = f"{added}, {len(down)} subtract {-sum(down):.4g}"
@@ -324,8 +327,8 @@ def _describe_swaps(e: Explanation) -> list[str]:
         if changes:
             more = f" (and {len(changes) - SHOWN} more such changes)" if len(changes) > SHOWN else ""
             lines.append("They would swap if " + "; or if ".join(c.text for c in changes[:SHOWN]) + more)
-    listed = any(r is not None for v in e.voices for r in v.ranks)
-    voted = any(v.votes for v in e.voices)
+    listed = any(r is not None for v in e.contributions for r in v.ranks)
+    voted = any(v.votes for v in e.contributions)
     possible_kinds = ["weight", *(["move"] if listed else []), *(["votes"] if voted else [])]
     none = [kinds[kind] for kind in possible_kinds if not any(c.kind == kind for c in e.changes)]
     if none:

@@ -158,7 +158,7 @@ def build_explain_view(c: ViewContext) -> View:
     }  # fmt: skip
     rows = [
         (v.expert, v.ranks[0], v.ranks[1] if len(v.ranks) > 1 else None, v.value, v.weight)
-        for v in explanation.voices
+        for v in explanation.contributions
     ]
     document = {**explanation.to_dict(), "effect": effect, "ranking": ranking}
     how = "adds up to the difference" if explanation.exact else "score minus the score without the expert"

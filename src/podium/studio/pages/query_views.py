@@ -101,7 +101,7 @@ def build_query_view(c: ViewContext) -> View:
     more = {
         "query": here, "specs": specs, "steps": steps, "items": most,
         "rows": document["rows"][:most], "why": links, "experts": cells.select_experts(most),
-        "total": len(cells.rows), "voices": len(cells.experts),
+        "total": len(cells.rows), "listed_experts": len(cells.experts),
         "methods": c.methods(), "models": c.models(), "queries": [id_text(i, ids) for i in ids[:2000]],
     }  # fmt: skip
     heatmap: Block = "The data are votes without lists, so there are no ranks to draw."
