@@ -157,11 +157,8 @@ class QualityWeightedFusion(Aggregator):
 
         A sum is divided by the weights of the estimate, which may differ from those that are summed.
         """
-        rule, order, lists = self._get_points(estimate.rule), estimate.order, preferences.lists
-
-        def points(rank: F8) -> F8:
-            return rule(rank) - estimate.prior
-
+        points, order = self._get_points(estimate.rule, estimate.prior), estimate.order
+        lists = preferences.lists
         if (order == 1.0).all():
             total = sum_rank_points(preferences, points, weights)
         else:
@@ -173,12 +170,12 @@ class QualityWeightedFusion(Aggregator):
             total /= 1.0 + estimate.averaging * sum_rank_points(preferences, np.ones_like, estimate.weights)
         return total
 
-    def _get_points(self, rule: str) -> Callable[[F8], F8]:
-        """The points by rank of `rrf`, of `rbc`, or, for `auto`, those of the first estimate."""
+    def _get_points(self, rule: str, origin: float = 0.0) -> Callable[[F8], F8]:
+        """The points by rank of `rrf`, of `rbc`, or, for `auto`, those of the first estimate; less the origin."""
         if rule == "rbc":
-            return lambda rank: (1.0 - self.persistence) * self.persistence ** (rank - 1.0)
+            return lambda rank: (1.0 - self.persistence) * self.persistence ** (rank - 1.0) - origin
         k = self.k if rule == "rrf" else FIRST_K
-        return lambda rank: 1.0 / (k + rank)
+        return lambda rank: 1.0 / (k + rank) - origin
 
     def _estimate(self, preferences: Preferences, given: F8) -> _Estimate:
         """Quality and weights of the experts; `given` are the weights that the user set."""

@@ -35,10 +35,6 @@ class TaskGivenUp(TaskCanceled):
     """Nobody wanted the task any more; who wants it later gets a new one."""
 
 
-def _was_given_up(task: ViewTask) -> bool:
-    return task.outcome.done() and isinstance(task.outcome.exception(), TaskGivenUp)
-
-
 class ViewProcesses:
     """Runs tasks in `settings.processes` processes; requests with the same key share one task."""
 
@@ -88,7 +84,9 @@ class ViewProcesses:
         with self._lock:
             self._forget_old_tasks()
             task = self._tasks.get(key)
-            if task is None or _was_given_up(task):
+            if task is None or (
+                task.outcome.done() and isinstance(task.outcome.exception(), TaskGivenUp)
+            ):  # nobody waited for it any more
                 task = make()
                 self.queue.put(task)
                 self._tasks[key] = task

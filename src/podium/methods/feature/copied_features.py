@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.data.index import ItemIndex
 from podium.data.preferences import Preferences
-from podium.kernels.dispatch import F8, I4, I8
+from podium.kernels.dispatch import F8, I8
 from podium.methods.feature.expert_columns import find_equal_columns
 from podium.methods.feature.retargeting_search import compute_agreement_weights, compute_reliability
 
@@ -43,7 +42,8 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
         agreed = _rank_in_groups(starts, parts.sum(axis=1)[item])
         common = 1.0 - _compute_unexplained(agreed, own)
         is_useful = not agreed.any() or common >= GOOD * compute_reliability(parts)
-        rest = _find_other_slots(index, item)
+        has_list = np.isin(index.query_of_slot, index.query_of_slot[item])
+        rest = np.setdiff1d(np.flatnonzero(has_list), item)
         # where the places of the others are unknown, or the feature has no values for them, the listed ones decide
         by_order = np.asarray((values[rest] == 0).all(axis=0) | (not below), np.bool_) & (len(rest) > 0)
         possible = values.any(axis=0) & ~(by_order & (len(rows) < SHORT))
@@ -60,14 +60,6 @@ def find_copied_features(preferences: Preferences, table: F8, values: F8) -> dic
             if far < COPY or (is_near and _compute_left(column, np.delete(values, feature, axis=1)) > CLOSE):
                 copies[feature] = expert
     return copies
-
-
-def _find_other_slots(index: ItemIndex, item: I4) -> I8:
-    """The other slots of the queries of these slots."""
-    is_listed, has_list = np.zeros(len(index.items), np.bool_), np.zeros(len(index), np.bool_)
-    is_listed[item] = True
-    has_list[index.query_of_slot[item]] = True
-    return np.flatnonzero(has_list[index.query_of_slot] & ~is_listed)
 
 
 def _compute_left(column: F8, values: F8) -> float:

@@ -130,7 +130,8 @@ def _preview_file(number: int, name: str, content: bytes, plan: FilePlan) -> Fil
             detected = detect_format(source, {})
         except PodiumError:
             detected = "table" if plan.roles else ""
-    if plan == replace(plan, use="data", roles={}) and _holds_only_labels(detected):
+    holds = registry.formats.get(detected).holds if detected in registry.formats else set()
+    if plan == replace(plan, use="data", roles={}) and holds == {"labels"}:
         plan = replace(plan, use="labels")
     whole = content.startswith(b"PAR1") or len(content) < WHOLE
     unreadable = {} if content.startswith(b"PAR1") else count_unreadable(content[:WHOLE])
@@ -162,10 +163,6 @@ def _preview_file(number: int, name: str, content: bytes, plan: FilePlan) -> Fil
     return FilePreview(
         number, name, len(content), plan, detected, columns, rows, has_roles, counts, unreadable
     )
-
-
-def _holds_only_labels(name: str) -> bool:
-    return name in registry.formats and registry.formats.get(name).holds == {"labels"}
 
 
 def digest_columns(name: str, content: bytes, plan: FilePlan) -> str:

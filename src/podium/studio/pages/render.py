@@ -153,7 +153,8 @@ def _measure_width(chart: Any) -> float:
 
 def _fit_steps(chart: Any, parts: Sequence[Any], width: int) -> Any:
     """Make the cells of a chart as wide as its place allows; on a phone they stay as they are, and it scrolls."""
-    steps = {n: part.width["step"] for n, part in enumerate(parts) if _has_steps(part)}
+    widths = [getattr(part, "width", None) for part in parts]
+    steps = {n: own["step"] for n, own in enumerate(widths) if isinstance(own, dict) and "step" in own}
     if not steps or width <= PHONE:
         return chart
 
@@ -167,12 +168,6 @@ def _fit_steps(chart: Any, parts: Sequence[Any], width: int) -> Any:
     room = (width - before) / growth if growth > 0 else 0.0
     widen(min(max(1 + room, SMALLEST_CELL / min(steps.values())), max(LARGEST_CELL / max(steps.values()), 1)))
     return chart
-
-
-def _has_steps(part: Any) -> bool:
-    """Whether the width of a chart is a number of steps."""
-    width = getattr(part, "width", None)
-    return isinstance(width, dict) and "step" in width
 
 
 @functools.cache
