@@ -192,18 +192,17 @@ def guess_roles(table: RawTable) -> dict[str, str]:
         return dict.fromkeys(numbered, "item") | ({rest[0]: "expert"} if rest else {})
     sample = table.sample
     wide = [name for k, name in enumerate(table.names) if all(is_number(row[k]) for row in sample)]
-    if table.has_header and 2 < len(wide) == len(table.names) - 1 and _are_permutations(table, wide):
+    wanted = [float(k) for k in range(1, len(wide) + 1)]
+    places = [table.names.index(name) for name in wide]
+    if (
+        table.has_header
+        and 2 < len(wide) == len(table.names) - 1
+        and all(sorted(float(row[k]) for k in places) == wanted for row in table.sample)
+    ):
         rest = [name for name in table.names if name not in wide]
         return dict.fromkeys(wide, "rank") | {rest[0]: "expert"}
     named = _guess_by_name(table.names) if table.has_header else {}
     return named or (_guess_by_cells(table) if len(table.names) <= FEW or not table.has_header else {})
-
-
-def _are_permutations(table: RawTable, names: Sequence[str]) -> bool:
-    """Whether the cells of every row are 1, 2, ... in some order."""
-    places = [table.names.index(name) for name in names]
-    wanted = [float(k) for k in range(1, len(names) + 1)]
-    return all(sorted(float(row[k]) for k in places) == wanted for row in table.sample)
 
 
 def _guess_by_name(names: Sequence[str]) -> dict[str, str]:

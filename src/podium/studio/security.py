@@ -171,7 +171,11 @@ class Guard:
             foreign = site in ELSEWHERE and not is_link
         else:  # browsers send their origin, and other programs hold no session cookies
             site, origin = headers.get(b"sec-fetch-site", b"none"), headers.get(b"origin")
-            own = origin is None or origin.lower().decode("latin-1") in self._list_origins(name, host)
+            # a proxy may leave the port out of `Host`, but not the browser
+            origins = {self._settings.public_origin, f"https://{host}"}
+            if not self._settings.is_https or name != self._settings.public_host:
+                origins.add(f"http://{host}")
+            own = origin is None or origin.lower().decode("latin-1") in origins
             foreign = site not in (b"none", b"same-origin") or not own
         if foreign:
             raise RequestRefused(403, "the request comes from another site", "use the pages of this server")
@@ -190,12 +194,6 @@ class Guard:
             words = f"this needs the role {needed}, and {user.name} is {user.role}"
             raise RequestRefused(403, words, "ask an administrator for a token with that role")
         return user
-
-    def _list_origins(self, name: str, host: str) -> tuple[str, ...]:
-        """The origins of this server's pages; a proxy may leave the port out of `Host`, but not the browser."""
-        if self._settings.is_https and name == self._settings.public_host:
-            return (self._settings.public_origin, f"https://{host}")
-        return (self._settings.public_origin, f"http://{host}", f"https://{host}")
 
     # -- users --------------------------------------------------------------------------------------------------
 

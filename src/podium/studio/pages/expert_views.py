@@ -9,17 +9,18 @@ from podium.analysis.figures import weight_matrix, weight_table
 from podium.core.errors import ParameterError
 from podium.reporting.blocks import Figure
 from podium.reporting.sections import build_section
-from podium.studio.loading import ProjectData
 from podium.studio.pages.comparison_views import tabulate_rows
 from podium.studio.pages.view_context import View, ViewContext, register_view
 
 
-def _has_comparable_experts(data: ProjectData) -> bool:
+@register_view(
+    "experts",
+    "Experts",
+    70,
     # annotators have a page of their own
-    return len(data.preferences.experts) > 1 and "annotators" not in data.kinds
-
-
-@register_view("experts", "Experts", 70, applies=_has_comparable_experts, goal="Explain")
+    applies=lambda data: len(data.preferences.experts) > 1 and "annotators" not in data.kinds,
+    goal="Explain",
+)
 def build_experts_view(c: ViewContext) -> View:
     """Agreement of experts, leave-one-out effects, and their weights in fitted models."""
     inputs = c.collect_inputs()
