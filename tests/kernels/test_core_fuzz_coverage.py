@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import count_core_calls
 import pytest
+
+import count_core_calls
 
 HERE = Path(__file__).parent
 
