@@ -316,6 +316,7 @@ def test_scores_of_items_that_were_assigned_are_damped_means():
         expected[item] = total / (1 + sum(weights[expert] for expert in by) / spare)
     consensus = method.aggregate(p)
     assert consensus.to_dict()[0] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert "items were assigned" in " ".join(consensus.diagnostics.notes)
     item = consensus.ranking(0)[2]
     assert sum(method.explain(p, 0, item).values()) == pytest.approx(expected[item], rel=1e-9)
 

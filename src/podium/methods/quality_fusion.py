@@ -224,6 +224,8 @@ class QualityWeightedFusion(Aggregator):
         compared = [str(experts[code]) for code in estimate.compared.tolist()]
         ignored = [e for e, q in zip(compared, estimate.quality.tolist(), strict=True) if q <= 0]
         used = estimate.weights[estimate.compared]
+        if estimate.averaging:
+            yield "items were assigned (others rank unlisted items above the last ones): scores are damped means"
         if len(used) > 2 and np.ptp(used) <= 1e-9 * used.max():
             yield "equal weights: these lists do not tell the experts apart"
         if ignored and len(ignored) < len(compared):
