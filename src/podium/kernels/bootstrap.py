@@ -192,10 +192,7 @@ def fit_resamples(
     whole = bool(size) and not solution.component.any()
     if whole and model.kind == LOGIT and model.shape == 1 and contests.side is None:
         diagonal = compute_hessian(contests, solution, 0).diagonal()[:size]
-        # restricted to scores with mean 0: the level is determined by the prior alone
-        mean = inverse[:size, :size].mean(axis=0)
-        centered = np.asarray(inverse[:size, :size] - mean - mean[:, None] + mean.mean(), np.float64)
-        matrix = centered * np.sqrt(np.outer(diagonal, diagonal))
+        matrix = _center_inverse(inverse[:size, :size]) * np.sqrt(np.outer(diagonal, diagonal))
         work = np.arange(rounds + 1) * (len(contests.first) + len(matrix) ** 2)
         met = (contests.first, contests.second, model.half, model.l2, matrix)
         stop = (tolerance, STEPS, SHRINK)
@@ -212,6 +209,12 @@ def fit_resamples(
     # Newton's method in threads: most of the time is spent outside Python
     run_in_threads(refit_range, np.arange(len(todo) + 1) * THREAD_WORK)
     return scores
+
+
+def _center_inverse(inverse: F8) -> F8:
+    """The inverse restricted to scores with mean 0; the level is determined by the prior alone."""
+    mean = inverse.mean(axis=0)
+    return np.asarray(inverse - mean - mean[:, None] + mean.mean(), np.float64)
 
 
 def refit_contests(contests: Contests, solution: ContestSolution, tolerance: float) -> ContestSolution:
