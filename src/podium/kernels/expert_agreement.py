@@ -20,11 +20,16 @@ __all__ = [
     "estimate_expert_quality",
     "find_copies",
     "measure_order_evidence",
+    "measure_similarity",
 ]
 
 COPY = 0.98  # experts whose lists correlate more than this are copies of one expert
 COPIED_QUERIES = 3  # that a majority of equal experts must share before they are copies
-STEPS = 3  # of the iteration between quality and consensus; its order is stable after two
+FEWEST_COMPARED = 12  # items in the queries of an expert; lists of fewer may be equal by chance
+UNLIKE = 4  # power of the correlation that keeps experts from being evidence, where unlike ones are asked
+NEAR_COPIES = 4  # power of the similarity that keeps experts from being evidence
+MOST_COMMON = 0.98  # correlation with unlike experts
+STEPS = 2  # of the iteration between quality and consensus; more only make the weights more extreme
 TOP, TAIL = 0.2, 0.5  # the upper fifth and the lower half of a list
 ERRORS = 2.0  # standard errors by which an order must be worse than others before it counts for less
 FEWEST_JUDGED = 5  # experts whose orders can be judged by the items of the others
@@ -52,7 +57,9 @@ class OrderEvidence(NamedTuple):
 
     agreement: F8  # correlation of place and support within its lists, from -1 (reversed) to 1
     error: F8  # standard error of that, were the order random; infinite without evidence
-    support: F8  # experts x (upper fifth, lower half, items that it lacks): sums of support
+    query: I8  # by list; the number of its query
+    expert: I8  # by list
+    support: F8  # lists x (upper fifth, lower half, items that it lacks): sums of support
     items: F8  # numbers of items in these sums
 
 
@@ -96,12 +103,14 @@ def compute_expert_correlations(
     return ExpertCorrelations(mean, shared, items, length, np.array(by_query))
 
 
-def find_copies(correlation: F8, shared: I8, panel: I8) -> I8:
+def find_copies(correlations: ExpertCorrelations, panel: I8) -> I8:
     """Number experts so that copies of one expert have the same number; those outside the panel copy one inside.
 
-    More than half of the experts are a majority of one opinion rather than copies, unless they share three queries.
+    More than half of the experts are a majority of one opinion rather than copies, unless they share three queries;
+    and experts whose queries have fewer than 12 items may agree by chance.
     """
-    equal = (correlation > COPY) & (shared > 0)
+    shared = correlations.shared
+    equal = (correlations.mean > COPY) & (shared > 0) & _are_comparable(correlations.items, panel)
     if equal[panel].sum(axis=1).max(initial=0) > len(panel) / 2:
         equal &= shared >= COPIED_QUERIES
     number = np.arange(len(equal), dtype=np.int64) + len(panel)
@@ -112,28 +121,60 @@ def find_copies(correlation: F8, shared: I8, panel: I8) -> I8:
     return np.unique(number, return_inverse=True)[1]
 
 
-def estimate_expert_quality(correlation: F8, group: I8, items: I8, length: F8, panel: I8) -> F8:
-    """Correlation of every expert with the consensus of the panel, whose members are weighted by their own quality.
+def measure_similarity(correlations: ExpertCorrelations, group: I8, panel: I8) -> F8:
+    """How far an expert is a copy of another one, from 0 to 1; 1 in the same `group`.
 
-    The first consensus weighs experts by the `length` of their lists: every item that they rank counts once. Copies
-    of an expert (the same `group`) are left out of the consensus that it is compared with, and together have the
-    weight of one. Estimates from few `items` are pulled to the mean by what their sampling error is of their spread
-    (empirical Bayes), so that without evidence all experts are equal. Below 0: reversed.
+    Good experts correlate since they are good. Similar ones correlate beyond what both have in common with the experts
+    unlike them: the square of the partial correlation. Two standard errors are taken off the correlation, so that
+    few items do not make experts similar.
     """
+    correlation, _, items, length, _ = correlations
+    error = 1.0 / np.sqrt(np.maximum(items - 1.0, 1.0))
+    doubt = ERRORS * (1.0 - np.minimum(correlation**2, 1.0)) * np.maximum(error[:, None], error[panel])
+    certain = np.where(_are_comparable(items, panel), np.clip(correlation - doubt, 0.0, 1.0), 0.0)
     same = group[:, None] == group[panel]
-    share = 1.0 / same[panel].sum(axis=1)
-    weight, quality = length[panel] * share, np.zeros(len(group))
+    alike = np.where(same, 1.0, certain**UNLIKE)
+    common = np.clip(_correlate_with_others(correlation, 1.0 - alike, alike, length, panel), 0.0, MOST_COMMON)
+    rest = np.sqrt(1.0 - common**2)
+    partial = (certain - np.outer(common, common[panel])) / np.outer(rest, rest[panel])
+    return np.where(same, 1.0, np.clip(partial, 0.0, 1.0) ** 2)
+
+
+def _are_comparable(items: I8, panel: I8) -> B1:
+    return (items[:, None] >= FEWEST_COMPARED) & (items[panel] >= FEWEST_COMPARED)
+
+
+def _correlate_with_others(correlation: F8, evidence: F8, similarity: F8, length: F8, panel: I8) -> F8:
+    """Correlation of every expert with the panel's consensus, in which `evidence` says who counts for whom.
+
+    The first consensus weighs experts by the length of their lists: every item that they rank counts once. Then they
+    are weighted by their own correlation, and n experts have the weight of one as far as they are similar.
+    """
+    within = correlation[panel]
+    np.fill_diagonal(within, 1.0)
+    weight, quality = length[panel], np.zeros(len(correlation))
+    redundancy = np.maximum(similarity[panel].sum(axis=1), 1.0)
     for _ in range(STEPS):
-        inner, own = correlation @ weight, (correlation * same) @ weight
-        # variance of the sum over the panel outside the group, from that over the panel
-        whole = weight @ inner[panel]
-        variance = whole - 2.0 * (same @ (weight * inner[panel])) + same @ (weight * own[panel])
-        quality = (inner - own) / np.sqrt(np.maximum(variance, 1e-12))
+        by = evidence * weight
+        variance = ((by @ within) * by).sum(axis=1)
         # no variance is left where no other expert has a weight: nothing to correlate with
-        quality = np.where(variance > 1e-9, np.clip(quality, -1.0, 1.0), 0.0)
-        weight = np.maximum(quality[panel], 0.0) * share
+        known = variance > 1e-9 * weight.sum() ** 2
+        product = (by * correlation).sum(axis=1)
+        quality = np.clip(np.where(known, product / np.sqrt(np.where(known, variance, 1.0)), 0.0), -1.0, 1.0)
+        weight = np.maximum(quality[panel], 0.0) / redundancy
         if not (weight > 0).any():
             break
+    return quality
+
+
+def estimate_expert_quality(correlation: F8, similarity: F8, items: I8, length: F8, panel: I8) -> F8:
+    """Correlation of every expert with the consensus of the panel, whose members are weighted by their own quality.
+
+    Copies are no evidence for each other, near copies little. Estimates from few `items` are pulled to the mean by what
+    their sampling error is of their spread (empirical Bayes), so that without evidence all experts are equal. Below
+    0: reversed.
+    """
+    quality = _correlate_with_others(correlation, 1.0 - similarity**NEAR_COPIES, similarity, length, panel)
     active = items > 1
     # the variance of a correlation over n items that are not associated is 1 / (n - 1)
     error = 1.0 / np.maximum(items - 1.0, 1.0)
@@ -146,13 +187,15 @@ def measure_order_evidence(queries: Iterable[QueryLists], weight: F8) -> OrderEv
     """How the place of an item in a list goes with its support: the share of the other experts' rows that list it.
 
     Whoever reverses or shuffles a list keeps its items, so no order of other lists moves the support. An expert counts
-    by `weight` x length of its list. Parts of lists leave items out that no expert with a weight lists: they say
-    nothing about the experts that count.
+    by `weight` x length of its list. Parts of lists leave items out that no other expert with a weight lists: unlisted
+    ones are only known where somebody lists them, and all parts have to be counted alike.
     """
     experts = len(weight)
     product, degrees = np.zeros(experts), np.zeros(experts)
-    sums, counts = np.zeros((experts, 3)), np.zeros((experts, 3))
-    for expert, rank in queries:
+    query_of_list: list[I8] = [np.zeros(0, np.int64)]
+    expert_of_list: list[I8] = [np.zeros(0, np.int64)]
+    sums, counts = [np.zeros((0, 3))], [np.zeros((0, 3))]
+    for query, (expert, rank) in enumerate(queries):
         listed: B1 = rank > 0
         size = listed.sum(axis=1)
         by_list = weight[expert] * size
@@ -169,15 +212,17 @@ def measure_order_evidence(queries: Iterable[QueryLists], weight: F8) -> OrderEv
         # a correlation over n rows counts n - 1 times, the inverse of its variance under a random order
         product[expert[varies]] += (size[varies] - 1) * correlation
         degrees[expert[varies]] += size[varies] - 1
-        known = (votes > 0) & others[:, None]
+        known = support > 1e-12
         top, tail = rank <= np.maximum(TOP * length, 1), rank > TAIL * length
-        for part, inside in enumerate((listed & top, listed & tail & ~top, ~listed)):
-            inside &= known
-            sums[expert, part] += (support * inside).sum(axis=1)
-            counts[expert, part] += inside.sum(axis=1)
+        parts = [part & known for part in (listed & top, listed & tail & ~top, ~listed)]
+        sums.append(np.stack([(support * part).sum(axis=1) for part in parts], axis=1))
+        counts.append(np.stack([part.sum(axis=1) for part in parts], axis=1))
+        query_of_list.append(np.full(len(expert), query))
+        expert_of_list.append(np.asarray(expert, np.int64))
     # the correlation of n numbers with a random order of them has the variance 1 / (n - 1)
     error = np.where(degrees > 0, 1.0 / np.sqrt(np.maximum(degrees, 1.0)), np.inf)
-    return OrderEvidence(product / np.maximum(degrees, 1.0), error, sums, counts)
+    by_list = (np.concatenate(lists) for lists in (query_of_list, expert_of_list, sums, counts))
+    return OrderEvidence(product / np.maximum(degrees, 1.0), error, *by_list)
 
 
 def compute_order_shares(agreement: F8, error: F8) -> F8:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from podium.kernels.dispatch import F8
+from podium.kernels.dispatch import B1, F8
 from podium.kernels.expert_agreement import QueryLists
 
-__all__ = ["are_items_assigned", "compare_ends_with_unlisted"]
+__all__ = ["are_items_assigned", "are_items_drawn", "compare_ends_with_unlisted", "measure_listing"]
 
 MOST_LISTS = 3_000  # that are compared, about
 MOST_PAIRS = 1_000_000  # of items, of all queries
@@ -17,6 +18,11 @@ FEWEST_LISTS = 10  # below which nothing is shown
 END = 0.2  # of a list, at least one item
 ERRORS = 2.0  # standard errors of the benefit of the doubt
 BELOW = 0.25  # of the distance of the first items from the unlisted ones
+ENOUGH_LISTS = 50  # of a query, from which the overlaps of its lists are judged
+MOST_PRODUCTS = 50_000_000  # lists x lists x items, of all queries
+INDEPENDENT = 1.1  # variance of overlaps, in units of that of independent draws
+EXPLAINED = 0.75  # share of the variance of the items' places above which popularity and places are one thing
+UNEXPLAINED = 3.0  # standard errors of the rest
 
 
 def are_items_assigned(queries: Sequence[QueryLists], weight: F8) -> bool:
@@ -45,6 +51,98 @@ def are_items_assigned(queries: Sequence[QueryLists], weight: F8) -> bool:
     mean = share @ last
     error = np.sqrt(share**2 @ (last - mean) ** 2)
     return bool(mean + ERRORS * error < -BELOW * (share @ first))
+
+
+class ListingStatistics(NamedTuple):
+    """How lists overlap, and how often listed items are ranked."""
+
+    overlap: (
+        float  # squared deviations of the overlaps of two lists from those of independent draws, by variance
+    )
+    explained: (
+        float  # of the variance of the items' mean places beyond noise, by the log odds of being listed
+    )
+    rest: float  # of that variance, in standard errors
+
+
+def are_items_drawn(queries: Sequence[QueryLists]) -> bool:
+    """Whether the items of lists look drawn, popular ones more often, rather than chosen by the experts.
+
+    Experts who choose their items either differ in taste, so that those who list an item list others of its kind, or
+    agree, so that they rank high what many of them list. Drawn items do neither.
+
+    >>> dice = np.random.default_rng(0)
+    >>> ranks = np.zeros((200, 30))
+    >>> for rank in ranks:
+    ...     some = np.sort(dice.choice(30, 6, replace=False))
+    ...     rank[some] = 1 + np.argsort(np.argsort(some + dice.normal(0, 5, 6)))
+    >>> are_items_drawn([QueryLists(np.arange(200), ranks)])
+    True
+    """
+    found = measure_listing(queries)
+    if found is None:
+        return False
+    return found.overlap <= INDEPENDENT and found.explained < EXPLAINED and found.rest > UNEXPLAINED
+
+
+def measure_listing(queries: Sequence[QueryLists]) -> ListingStatistics | None:
+    """How the lists of large queries overlap, and what popularity says about places; None without such queries."""
+    large = [one.rank for one in queries if len(one.expert) >= ENOUGH_LISTS]
+    products = sum(len(rank) ** 2 * rank.shape[1] for rank in large)
+    overlaps, places = np.zeros(2), np.zeros(6)
+    for rank in large[:: max(1, -(-products // MOST_PRODUCTS))]:
+        most = max(ENOUGH_LISTS, int((MOST_PRODUCTS / rank.shape[1]) ** 0.5))
+        some = rank[:: -(-len(rank) // most)]
+        overlaps += _compare_overlaps(some > 0)
+        places += _compare_places(some)
+    popularity, product, total, items, squares, degrees = places.tolist()
+    if overlaps[1] <= 0 or popularity <= 0 or degrees <= 0 or squares <= 0 or items < 2:
+        return None
+    noise = squares / degrees  # the variance of an item's places
+    explained = max(product**2 / popularity - noise, 0.0)
+    rest = total - product**2 / popularity - (items - 1.0) * noise
+    share = explained / (explained + rest) if rest > 0 else 1.0
+    return ListingStatistics(overlaps[0] / overlaps[1], share, rest / (noise * (2.0 * (items - 1.0)) ** 0.5))
+
+
+def _compare_overlaps(listed: B1) -> tuple[float, float]:
+    """Squared deviations of the numbers of items that two lists share, and their variance, were items drawn.
+
+    Drawn are the items of one list, as many as it has and by how many lists have them; those of the other are given.
+    """
+    frequency, size = listed.mean(axis=0), listed.sum(axis=1)
+    partial = (size > 0) & (size < (frequency > 0).sum())
+    listed, size = listed[partial].astype(np.float64), size[partial]
+    chance = np.clip(size[:, None] * frequency / frequency.sum(), 0.0, 1.0)
+    spread = chance * (1.0 - chance)
+    # of as many items as the list has: their variances, less the share that the fixed number takes away
+    within = spread @ listed.T
+    variance = within * (1.0 - within / np.maximum(spread.sum(axis=1, keepdims=True), 1e-12))
+    squares = (listed @ listed.T - chance @ listed.T) ** 2
+    counted = (variance > 1e-3) & ~np.eye(len(listed), dtype=np.bool_)
+    return float(squares[counted].sum()), float(variance[counted].sum())
+
+
+def _compare_places(rank: F8) -> F8:
+    """Of items by their number of lists: sums of squares and products of popularity and mean place, and their number.
+
+    Then the squared deviations of places from the mean of their item, and the degrees of freedom of these. A place
+    is between one half, at the top of a list, and minus one half; popularity is the log odds of being listed.
+    """
+    listed = rank > 0
+    size = listed.sum(axis=1, keepdims=True)
+    listed &= size > 1
+    count = listed.sum(axis=0)
+    place = np.where(listed, 0.5 - (rank - 1.0) / np.maximum(size - 1.0, 1.0), 0.0)
+    mean = place.sum(axis=0) / np.maximum(count, 1)
+    popularity = np.log((count + 0.5) / (len(rank) - count + 0.5))
+    rows = max(int(count.sum()), 1)
+    x, y = (value - count @ value / rows for value in (popularity, mean))
+    squares = float((((place - mean) * listed) ** 2).sum())
+    ranked = int((count > 0).sum())
+    return np.array(
+        [count @ x**2, count @ (x * y), count @ y**2, max(ranked - 1, 0), squares, max(rows - ranked, 0)]
+    )
 
 
 def compare_ends_with_unlisted(query: QueryLists, weight: F8) -> F8:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -25,8 +25,10 @@ from podium.kernels.expert_agreement import (
     estimate_expert_quality,
     find_copies,
     measure_order_evidence,
+    measure_similarity,
 )
-from podium.kernels.listing_evidence import are_items_assigned
+from podium.kernels.list_effects import ListEffects, ListRows, fit_list_effects, sum_by_item
+from podium.kernels.listing_evidence import are_items_assigned, are_items_drawn
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.input_checks import check_forms
 from podium.methods.positional import (
@@ -46,6 +48,7 @@ FIRST_K = 10.0  # of the first estimate, before the points by rank are chosen: b
 TOP_HEAVY = (
     0.5  # rank counts for more than listing where it moves agreement by this share of what listing does
 )
+DOUBTS = 2.0  # standard errors
 MOST_EXPERTS = 2_000  # measured, those with the most lists; all others get the mean weight
 PANEL = 200  # experts with whom every expert is compared, those with the most lists
 MIXING = 2_654_435_761  # odd, below 2**32
@@ -62,11 +65,10 @@ class _Estimate:
     quality: F8  # of those
     weights: F8  # of all experts
     order: F8  # of all experts: the share of the order of their lists that counts
-    averaging: float  # sums are divided by 1 + this x the weight of the lists with the item
-    prior: float  # points of an item that is not listed, from which points are counted
     group: I8  # copies share a number
     queries: int
     doubtful: I8  # codes of queries in which the experts do not agree
+    effects: ListEffects | None = None  # the model that gives the scores, where items were assigned
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -75,12 +77,13 @@ class QualityWeightedFusion(Aggregator):
 
     The quality of an expert is the correlation of its lists with the weighted sum of the other experts' lists;
     its weight is the quality, and 0 for an expert that contradicts the others. Copies of one list are no
-    evidence for each other, and n of them count as the square root of n experts. The order of a list counts as far as
-    items near its top are listed by more experts than those near its end, which reversed or random lists of other
-    experts cannot change; without that, its items have equal points. With `points="auto"` the points
-    are those of `rbc` where a high rank predicts that other experts list the item, and those of `rrf` where
-    being listed at all predicts it better. Where items were assigned to the experts, who did not choose them, scores
-    are damped means over the lists with an item. Two experts, or lists without agreement, get equal weights.
+    evidence for each other, and n of them count as the square root of n experts; similar experts are copies in
+    part. The order of a list counts as far as items near its top are listed by more experts than those near its
+    end, which reversed or random lists of other experts cannot change; without that, its items have equal
+    points. With `points="auto"` the points are those of `rbc`, or those of `rrf` where being listed at all
+    predicts better than a high rank that other experts list the item. Where items were assigned to the experts,
+    who did not choose them, scores are mean points, corrected for the other items of a list. Two experts, or
+    lists without agreement, get equal weights.
 
     >>> from podium import Preferences
     >>> lists = {"x": ["a", "b", "c", "d"], "y": ["a", "b", "d", "c"], "bad": ["d", "c", "b", "a"]}
@@ -103,12 +106,6 @@ class QualityWeightedFusion(Aggregator):
     ] = "auto"
     k: Annotated[float, Range(0, 10_000), Tune(1, 200, log=True), "of the points of rrf"] = 60
     persistence: Annotated[float, Range(0.0, 0.999999), Tune(0.5, 0.99), "of the points of rbc"] = 0.9
-    damping: Annotated[
-        float,
-        Range(0.001, 1e9),
-        Tune(1, 100, log=True),
-        "experts of mean weight that are added to those of an item, if items were assigned",
-    ] = 10.0
 
     def choose_rule(self, preferences: Preferences) -> Positional:
         """The rule closest to this method on these lists, `rrf` or `rbc` with a weight per expert, to save or deploy.
@@ -129,6 +126,11 @@ class QualityWeightedFusion(Aggregator):
         check_forms(self, preferences)
         estimate = self._estimate(preferences, self.expert_weights_for(preferences.experts))
         one, alone = preferences.select([query]), np.eye(len(preferences.experts))
+        if estimate.effects is not None:
+            estimate = replace(
+                estimate,
+                effects=_select_query(preferences, estimate.effects, query),
+            )
         return {
             expert: self._sum_points(one, estimate, estimate.weights * alone[code])
             for code, expert in enumerate(one.experts)
@@ -142,11 +144,12 @@ class QualityWeightedFusion(Aggregator):
 
     def _scores(self, preferences: Preferences, weights: F8) -> Outcome:
         estimate = self._estimate(preferences, weights)
+        signed = estimate.effects is not None  # terms of a score can cancel
         return Outcome(
             self._sum_points(preferences, estimate, estimate.weights),
-            preferences.unranked_slots(estimate.weights > 0) if estimate.prior else None,
+            preferences.unranked_slots(estimate.weights > 0) if signed else None,
             floor=0.0,
-            magnitude=estimate.prior,
+            magnitude=float(self._get_points(estimate.rule)(np.ones(1))[0]) if signed else 0.0,
             notes=tuple(self._describe(preferences, estimate)),
             expert_weights=estimate.weights,
             overwrite=True,
@@ -155,27 +158,35 @@ class QualityWeightedFusion(Aggregator):
     def _sum_points(self, preferences: Preferences, estimate: _Estimate, weights: F8) -> F8:
         """By slot, the sum of weight x points; what does not count of an order gives all items of a list the same.
 
-        A sum is divided by the weights of the estimate, which may differ from those that are summed.
+        Where items were assigned, points are counted from the level of a list, and sums are divided by the weights of
+        the estimate, which may differ from those that are summed.
         """
-        points, order = self._get_points(estimate.rule, estimate.prior), estimate.order
-        lists = preferences.lists
+        points, order = self._get_points(estimate.rule), estimate.order
+        lists, effects = preferences.lists, estimate.effects
+        if effects is not None:
+            by_list, rows = weights[lists.expert], self._build_rows(preferences, estimate.rule)
+            return (
+                sum_by_item(rows, rows.value, -by_list * effects.level, by_list, len(effects.item))
+                / effects.divisor
+            )
         if (order == 1.0).all():
-            total = sum_rank_points(preferences, points, weights)
-        else:
-            value = compute_rank_points(lists, points)
-            mean = segments.compute_list_statistics(lists.starts, value).mean
-            flat, slope = (weights * (1.0 - order))[lists.expert], (weights * order)[lists.expert]
-            total = lists.sum_affine(value, flat * mean, slope, len(preferences.index.items))
-        if estimate.averaging:
-            total /= 1.0 + estimate.averaging * sum_rank_points(preferences, np.ones_like, estimate.weights)
-        return total
+            return sum_rank_points(preferences, points, weights)
+        value = compute_rank_points(lists, points)
+        mean = segments.compute_list_statistics(lists.starts, value).mean
+        flat, slope = (weights * (1.0 - order))[lists.expert], (weights * order)[lists.expert]
+        return lists.sum_affine(value, flat * mean, slope, len(preferences.index.items))
 
-    def _get_points(self, rule: str, origin: float = 0.0) -> Callable[[F8], F8]:
-        """The points by rank of `rrf`, of `rbc`, or, for `auto`, those of the first estimate; less the origin."""
+    def _build_rows(self, preferences: Preferences, rule: str) -> ListRows:
+        lists = preferences.lists
+        value = compute_rank_points(lists, self._get_points(rule))
+        return ListRows(lists.query_starts, lists.starts, lists.expert, lists.item, value)
+
+    def _get_points(self, rule: str) -> Callable[[F8], F8]:
+        """The points by rank of `rrf`, of `rbc`, or, for `auto`, those of the first estimate."""
         if rule == "rbc":
-            return lambda rank: (1.0 - self.persistence) * self.persistence ** (rank - 1.0) - origin
+            return lambda rank: (1.0 - self.persistence) * self.persistence ** (rank - 1.0)
         k = self.k if rule == "rrf" else FIRST_K
-        return lambda rank: 1.0 / (k + rank) - origin
+        return lambda rank: 1.0 / (k + rank)
 
     def _estimate(self, preferences: Preferences, given: F8) -> _Estimate:
         """Quality and weights of the experts; `given` are the weights that the user set."""
@@ -190,31 +201,36 @@ class QualityWeightedFusion(Aggregator):
         order, rule = np.ones(len(compared)), self.points
         # the support of items comes from a first estimate, in which every order counts
         correlations = compute_expert_correlations(lists, self._get_points("auto"), order, panel)
-        trust = _estimate_trust(correlations, panel)[0]
+        group = find_copies(correlations, panel)
+        similarity = measure_similarity(correlations, group, panel)
+        trust = _estimate_trust(correlations, similarity, panel)[0]
         evidence = measure_order_evidence(lists, trust)
         order = compute_order_shares(evidence.agreement, evidence.error)
         # experts whose order counts are equal here, since weights favor those who list what others list
         counted = (trust * order > 0).astype(np.float64)
-        assigned = preferences.unlisted == "unknown" and are_items_assigned(lists, counted)
-        if assigned:
-            order = np.ones(len(compared))  # the support of items that nobody chose is no evidence
+        assigned = are_items_assigned(lists, counted) or are_items_drawn(lists)
+        if assigned and preferences.unlisted == "unknown":
+            return self._fit_effects(preferences, given, compared, len(sample))
         if rule == "auto":
-            rule = "rbc" if assigned or _is_top_heavy(evidence, trust) else "rrf"
+            rule = "rbc" if _is_top_heavy(evidence, trust) else "rrf"
         correlations = compute_expert_correlations(lists, self._get_points(rule), order, panel)
-        trust, quality, group = _estimate_trust(correlations, panel)
+        trust, quality = _estimate_trust(correlations, similarity, panel)
         weights = given * trust.mean() if len(trust) else given
         weights[compared] = given[compared] * trust
         shares = np.ones(len(given))
         shares[compared] = order
         doubtful = sample[correlations.by_query < DOUBTFUL]
-        averaging = prior = 0.0
-        if assigned:
-            averaging = 1.0 / (self.damping * float(weights[weights > 0].mean()))
-            prior = float(
-                self._get_points(rule)(np.concatenate([one.rank[one.rank > 0] for one in lists])).mean()
-            )
+        return _Estimate(rule, compared, quality, weights, shares, group, len(sample), doubtful)
+
+    def _fit_effects(self, preferences: Preferences, given: F8, compared: I8, queries: int) -> _Estimate:
+        """Where items were assigned: all orders count, and lists that share few items are no evidence of copies."""
+        rule = "rbc" if self.points == "auto" else self.points
+        rows = self._build_rows(preferences, rule)
+        effects = fit_list_effects(rows, given, len(preferences.index.items))
+        quality, everyone = effects.quality[compared], np.arange(len(compared))
+        nothing = np.zeros(0, np.int64)
         return _Estimate(
-            rule, compared, quality, weights, shares, averaging, prior, group, len(sample), doubtful
+            rule, compared, quality, effects.weight, np.ones(len(given)), everyone, queries, nothing, effects
         )
 
     def _describe(self, preferences: Preferences, estimate: _Estimate) -> Iterator[str]:
@@ -224,8 +240,8 @@ class QualityWeightedFusion(Aggregator):
         compared = [str(experts[code]) for code in estimate.compared.tolist()]
         ignored = [e for e, q in zip(compared, estimate.quality.tolist(), strict=True) if q <= 0]
         used = estimate.weights[estimate.compared]
-        if estimate.averaging:
-            yield "items were assigned (others rank unlisted items above the last ones): scores are damped means"
+        if estimate.effects is not None:
+            yield "items look assigned, not chosen: scores are mean points, corrected for the other items of a list"
         if len(used) > 2 and np.ptp(used) <= 1e-9 * used.max():
             yield "equal weights: these lists do not tell the experts apart"
         if ignored and len(ignored) < len(compared):
@@ -252,25 +268,44 @@ class QualityWeightedFusion(Aggregator):
             yield f"the experts hardly agree in {count} of {estimate.queries:,}, such as {named}"
 
 
-def _is_top_heavy(evidence: OrderEvidence, trust: F8) -> bool:
-    """Whether ranks say more than listing, by the experts whose order can be trusted.
+def _select_query(preferences: Preferences, effects: ListEffects, query: Id) -> ListEffects:
+    code = preferences.queries.code_of(query)
+    assert code is not None
+    items = slice(*preferences.index.starts[code : code + 2])
+    lists = slice(*preferences.lists.query_starts[code : code + 2])
+    return effects._replace(
+        item=effects.item[items], level=effects.level[lists], divisor=effects.divisor[items]
+    )
 
-    In full lists, where every item is listed, ranks say all there is.
+
+def _is_top_heavy(evidence: OrderEvidence, trust: F8) -> bool:
+    """Whether ranks say more than listing, by the experts whose order can be trusted; also in doubt.
+
+    In full lists, where every item is listed, ranks say all there is. Otherwise the points of `rrf` need evidence, two
+    standard errors over the queries, since they cost more where they are wrong.
     """
     weight = np.maximum(evidence.agreement, 0.0)
-    weight = weight if (weight > 0).any() else trust
-    count = weight @ evidence.items
-    top, tail, unlisted = weight @ evidence.support / np.maximum(count, 1e-300)
-    return bool(count[2] <= 0 or top - tail > TOP_HEAVY * max(tail - unlisted, 0.0))
+    weight = (weight if (weight > 0).any() else trust)[evidence.expert][:, None]
+    support, items = weight * evidence.support, weight * evidence.items
+    count = items.sum(axis=0)
+    queries = len(np.unique(evidence.query))
+    if count[2] <= 0 or queries < 2:
+        return True
+    mean = support.sum(axis=0) / np.maximum(count, 1e-300)
+    top_tail, tail_unlisted = np.array([1.0, -1.0, 0.0]), np.array([0.0, 1.0, -1.0])
+    contrast = top_tail - TOP_HEAVY * tail_unlisted
+    # what every query adds to the deviation of the means, which are ratios of sums
+    added = np.bincount(evidence.query, (support - mean * items) @ (contrast / np.maximum(count, 1e-300)))
+    error = np.sqrt((added**2).sum() * queries / (queries - 1))
+    return bool(mean @ contrast > -DOUBTS * error)
 
 
-def _estimate_trust(correlations: ExpertCorrelations, panel: I8) -> tuple[F8, F8, I8]:
-    """By expert the weight, the quality, and a number that copies of one list share."""
-    group = find_copies(correlations.mean, correlations.shared, panel)
-    items, length = correlations.items, correlations.length
-    quality = estimate_expert_quality(correlations.mean, group, items, length, panel)
-    trust = np.maximum(quality, 0.0) / np.sqrt(np.bincount(group)[group])
-    return trust if (trust > 0).any() else np.ones(len(trust)), quality, group
+def _estimate_trust(correlations: ExpertCorrelations, similarity: F8, panel: I8) -> tuple[F8, F8]:
+    """By expert the weight and the quality."""
+    mean, _, items, length, _ = correlations
+    quality = estimate_expert_quality(mean, similarity, items, length, panel)
+    trust = np.maximum(quality, 0.0) / np.sqrt(np.maximum(similarity.sum(axis=1), 1.0))
+    return trust if (trust > 0).any() else np.ones(len(trust)), quality
 
 
 def _compute_checksums(ids: Iterable[Id]) -> I8:
