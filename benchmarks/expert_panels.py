@@ -4,8 +4,8 @@ python benchmarks/expert_panels.py --data FOLDER [--first 100] [--part panels|bi
 
 Panels: random 3, 5 and 8 experts of every set of `automatic_choice.py`, five draws each. Biases: made experts, ten
 draws; every query has a true value per item and a bias per group of experts, both normal, and an expert sees a
-mixture of them with noise. Printed is NDCG@10 in points of 100 of `rrf`, `rbc` and the method that `choose_method` names: the
-mean over the draws, and the largest loss against the better of the two in one draw.
+mixture of them with noise. Printed is NDCG@10 in points of 100 of `rrf`, `rbc` and the method that `choose_method`
+names: the mean over the draws, and the largest loss against the better of the two in one draw.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ __all__ = [
 
 COPY = 0.98  # experts whose lists correlate more than this are copies of one expert
 COPIED_QUERIES = 3  # that a majority of equal experts must share before they are copies
-FEWEST_COMPARED = 12  # items in the queries of an expert; lists of fewer may be equal by chance
+FEWEST_COMPARED = 10  # items in the queries of an expert; lists of fewer may be equal by chance
 UNLIKE = 4  # power of the correlation that keeps experts from being evidence, where unlike ones are asked
 NEAR_COPIES = 4  # power of the similarity that keeps experts from being evidence
 MOST_COMMON = 0.98  # correlation with unlike experts
@@ -107,7 +107,7 @@ def find_copies(correlations: ExpertCorrelations, panel: I8) -> I8:
     """Number experts so that copies of one expert have the same number; those outside the panel copy one inside.
 
     More than half of the experts are a majority of one opinion rather than copies, unless they share three queries;
-    and experts whose queries have fewer than 12 items may agree by chance.
+    and experts whose queries have fewer than ten items may agree by chance.
     """
     shared = correlations.shared
     equal = (correlations.mean > COPY) & (shared > 0) & _are_comparable(correlations.items, panel)
