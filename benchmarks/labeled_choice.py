@@ -32,7 +32,7 @@ from podium.data.consensus import Consensus
 from podium.data.dataset import Dataset
 from podium.evaluate import evaluate
 from podium.evaluate.significance import assess_differences
-from podium.evaluate.tuning.labeled_choice import BUDGET, plan_candidates
+from podium.evaluate.tuning.labeled_choice import ADDED, BUDGET, plan_candidates
 from podium.evaluate.tuning.method_selection import resolve_baseline
 from podium.evaluate.tuning.nested_estimate import choose_simplest
 from podium.evaluate.tuning.score_table import TuningTask, fit_config, measure_method
@@ -66,8 +66,8 @@ class LabeledSet:
         """What `choose_by_labels` tries with the labels of these queries, and the level of each candidate."""
         data = Dataset(self.preferences, self.labels.select(known))
         task = TuningTask.from_dataset(data, parse(METRIC), "item", None, 0, ResultCache.open(None))
-        first = [resolve_baseline(task, None), self.unlabeled]
-        configs, levels, _ = plan_candidates(task, first, True, BUDGET)
+        base = resolve_baseline(task, None)
+        configs, levels, _ = plan_candidates(task, base, self.unlabeled, True, BUDGET)
         return task, configs, levels.tolist()
 
     def measure_unlabeled(self, config: TuningConfig) -> dict[Any, float] | None:
@@ -130,7 +130,7 @@ class LabeledSet:
 def choose_row(table: Table) -> int:
     """The row of the candidate that the labels choose."""
     own = table["own"]
-    return int(choose_simplest(table["levels"])(own, np.ones((1, own.shape[1])))[0])
+    return int(choose_simplest(table["levels"], ADDED)(own, np.ones((1, own.shape[1])))[0])
 
 
 def iterate_tables(name: str, count: int | None, options: argparse.Namespace) -> Iterator[tuple[int, Table]]:

@@ -186,4 +186,4 @@ def test_advice_does_not_ask_for_labels_of_queries_that_do_not_exist() -> None:
 
 
 def test_levels_have_words() -> None:
-    assert len(LEVELS) == 4
+    assert len(LEVELS) == 5
