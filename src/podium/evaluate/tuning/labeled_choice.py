@@ -101,9 +101,7 @@ class LabeledChoice:
         if tried == 1:
             return "the only candidate"
         if not self.level:
-            return (
-                f"{LEVELS[0]}, since no other one of {tried} candidates is shown to be better on held-out queries"
-            )
+            return f"{LEVELS[0]}, since no other one of {tried} candidates is shown to be better on held-out queries"
         text = (
             f"the simplest of {tried} candidates that is not worse than the best of them on held-out queries"
         )
