@@ -8,13 +8,15 @@ import json
 import numpy as np
 import pytest
 
-from podium import Labels, Preferences, choose_method, find_answer, load, save
+from podium import Labels, Preferences, choose_method, find_answer, load, make, save
 from podium.analysis.answer import suggest_improvements
 from podium.core.errors import InputError, ParameterError
 from podium.data.dataset import Dataset
 from podium.data.demo import demo
-from podium.evaluate.tuning.labeled_choice import LEVELS, choose_by_labels
+from podium.evaluate.tuning.labeled_choice import LEVELS, choose_by_labels, plan_candidates
 from podium.evaluate.tuning.nested_estimate import choose_best, choose_simplest
+from podium.evaluate.tuning.score_table import TuningTask
+from podium.metrics.base import parse
 
 
 def build_lists(queries: int, noise: float, seed: int = 0) -> tuple[Preferences, Labels]:
@@ -259,5 +261,25 @@ def test_advice_does_not_ask_for_labels_of_queries_that_do_not_exist() -> None:
     assert suggest_improvements(board) == ()
 
 
-def test_levels_have_words() -> None:
-    assert len(LEVELS) == 5
+def test_candidates_are_in_the_documented_classes() -> None:
+    preferences, labels = build_lists(20, 1.0)
+    task = TuningTask.from_dataset(Dataset(preferences, labels), parse("ndcg@10"), "item", None, 0)
+    configs, levels, _ = plan_candidates(task, make("rrf"), make("quality_weighted"), True, 60.0)
+    experts = preferences.experts.tolist()
+    words = {c.describe(experts): LEVELS[n] for c, n in zip(configs, levels.tolist(), strict=True)}
+    assert next(iter(words)) == "rrf"  # the baseline, which is computed whatever happens
+    assert (np.diff(levels[1:]) >= 0).all()
+    assert [name for name, word in words.items() if word == "the choice without labels"] == [
+        "quality_weighted"
+    ]
+    for name in ("weighted_borda", "weighted_rrf", "rrf, weights by quality^4", "rbc, weights by quality^4"):
+        assert words[name] == "a rule with weights from the labels"
+    for name in ("rrf", "rbc", "borda", "majority"):
+        assert words[name] == "another rule without labels"
+    assert words["stack"] == "a combination of methods"
+    assert {c.depends_on_labels for c, n in zip(configs, levels, strict=True) if "without" in LEVELS[n]} == {
+        False
+    }
+    # the only expert's order is kept by rrf, which is then both the baseline and the choice without labels
+    alone, level, _ = plan_candidates(task, make("rrf"), make("rrf"), True, 60.0, ["rrf", "borda"])
+    assert [(c.method, n) for c, n in zip(alone, level.tolist(), strict=True)] == [("rrf", 0), ("borda", 2)]

@@ -3,8 +3,8 @@
 The values of all candidates on held-out queries come from the table that `tune` uses, and so does the nested
 estimate of the choice. What differs is the rule of the choice (one standard error, see `choose_simplest`), and
 that a candidate has its default parameters: few labels cannot tell parameters apart. Nor can they tell some fifty
-candidates apart, of which the best is often so by chance; so the choice without labels stays unless another
-candidate is better by more than that.
+candidates apart, of which the best is often so by chance; so the choice without labels stays unless another one is
+better by more than that.
 """
 
 from __future__ import annotations
@@ -42,16 +42,17 @@ __all__ = ["BUDGET", "LabeledChoice", "choose_by_labels", "plan_candidates"]
 BUDGET = 60.0  # seconds
 FEW = 10  # judged queries below which labels estimate the choice, and do not make it
 ADDED = 10  # queries without a difference, added to those on which the choice without labels has to be beaten
+# other rules without labels are that many that the best of them on a few queries is often so by chance
 LEVELS = (
     "the choice without labels",
-    "a rule without labels",
     "a rule with weights from the labels",
+    "another rule without labels",
     "a model learned from the labels",
     "a combination of methods",
 )
 # methods that learn from labels, by what they learn; others count as models
 LEARNED_LEVELS = dict.fromkeys(
-    ("weighted_borda", "weighted_rrf", "weighted_cps", "weighted_kemeny", "position_probability"), 2
+    ("weighted_borda", "weighted_rrf", "weighted_cps", "weighted_kemeny", "position_probability"), 1
 ) | {"stack": 4}
 WEIGHED = ("rrf", "rbc")  # rules that are also tried with weights by quality
 # seconds per fit and million rows, measured by `python benchmarks/screening.py --learned`; UNKNOWN for others
@@ -255,11 +256,11 @@ def plan_candidates(
         spent += cost * tags.supervised
         configs[TuningConfig(name)] = _get_level(name)
     if methods is None and learned and len(problem.expert_values) > 1:
-        configs |= {TuningConfig(name, (), QualityWeights()): 2 for name in WEIGHED}
+        configs |= {TuningConfig(name, (), QualityWeights()): 1 for name in WEIGHED}
     order = sorted(configs.items(), key=lambda pair: (pair[0] != first, pair[1]))
     return [config for config, _ in order], np.array([level for _, level in order]), left_out
 
 
 def _get_level(name: str) -> int:
     """Among LEVELS, of any method but the choice without labels."""
-    return LEARNED_LEVELS.get(name, 3) if registry.aggregators.get(name).tags.supervised else 1
+    return LEARNED_LEVELS.get(name, 3) if registry.aggregators.get(name).tags.supervised else 2
