@@ -42,7 +42,7 @@ __all__ = ["BUDGET", "LabeledChoice", "choose_by_labels", "plan_candidates"]
 BUDGET = 60.0  # seconds
 FEW = 10  # judged queries below which labels estimate the choice, and do not make it
 ADDED = 10  # queries without a difference, added to those on which the choice without labels has to be beaten
-# other rules without labels are that many that the best of them on a few queries is often so by chance
+# there are so many other rules without labels that the best of them on a few queries is often so by chance
 LEVELS = (
     "the choice without labels",
     "a rule with weights from the labels",
