@@ -8,12 +8,15 @@ import json
 import numpy as np
 import pytest
 
-from podium import Labels, Preferences, choose_method, find_answer, load, save
+from podium import Labels, Preferences, choose_method, find_answer, load, make, save
 from podium.analysis.answer import suggest_improvements
 from podium.core.errors import InputError, ParameterError
+from podium.data.dataset import Dataset
 from podium.data.demo import demo
-from podium.evaluate.tuning.labeled_choice import LEVELS
+from podium.evaluate.tuning.labeled_choice import LEVELS, choose_by_labels, plan_candidates
 from podium.evaluate.tuning.nested_estimate import choose_best, choose_simplest
+from podium.evaluate.tuning.score_table import TuningTask
+from podium.metrics.base import parse
 
 
 def build_lists(queries: int, noise: float, seed: int = 0) -> tuple[Preferences, Labels]:
@@ -49,6 +52,79 @@ def test_rule_chooses_the_lowest_level_within_one_standard_error() -> None:
         allowed = np.flatnonzero(near & (levels == lowest))
         assert pick == allowed[means[allowed].argmax()]
     assert (choose_simplest(np.zeros(6, int))(values, counts) == choose_best(values, counts)).all()
+
+
+@pytest.mark.parametrize("added", [1, 10, 30])
+def test_queries_without_a_difference_are_added_for_level_0(added: int) -> None:
+    dice = np.random.default_rng(added)
+    values = dice.random((6, 30))
+    values[2:] += 0.15  # so that level 0 has to be defended
+    levels = np.array([0, 0, 1, 1, 2, 2])
+    counts = dice.multinomial(30, np.full(30, 1 / 30), size=50).astype(float)
+    picks = choose_simplest(levels, added)(values, counts)
+    seen = set()
+    for count, pick in zip(counts, picks.tolist(), strict=True):
+        drawn = np.repeat(values, count.astype(int), axis=1)
+        d = drawn[drawn.mean(axis=1).argmax()] - drawn
+        error = d.std(axis=1, ddof=1) / np.sqrt(30)
+        # by hand: the mean difference of level 0 is that of a table with zeros appended
+        longer = np.concatenate((d, np.zeros((6, added))), axis=1).mean(axis=1)
+        near = np.where(levels == 0, longer, d.mean(axis=1)) <= error + 1e-12
+        allowed = np.flatnonzero(near & (levels == levels[near].min()))
+        assert pick == allowed[drawn.mean(axis=1)[allowed].argmax()]
+        seen.add(levels[pick])
+    assert 0 in seen
+    if added < 30:
+        assert len(seen) > 1
+
+
+def test_few_labels_that_say_nothing_rarely_overrule_the_choice_without_labels() -> None:
+    # all experts are random, so some of the many candidates are better by chance
+    chosen, by_fold = [], []
+    for seed in range(12):
+        choice = choose_by_labels(Dataset(*build_lists(12, 1e9, seed)), learned=False)
+        chosen.append(choice.method.name)
+        by_fold += choice.tuning.chosen
+    assert chosen.count("quality_weighted") > 6
+    # the nested estimate chooses by the same rule, from the queries outside a fold
+    assert by_fold.count("quality_weighted") > len(by_fold) / 2
+
+
+def test_few_labels_that_say_much_overrule_the_choice_without_labels() -> None:
+    preferences, labels = build_lists(12, 0.5)
+    assert choose_method(preferences).method.name == "quality_weighted"
+    answer = find_answer(preferences, labels)
+    assert answer.method.name != "quality_weighted"
+    assert answer.rows[-1].difference > 0.05
+
+
+def test_what_is_given_up_is_within_the_printed_bound() -> None:
+    levels = set()
+    for queries, noise, learned in ((12, 0.5, False), (20, 1.0, False), (60, 1.0, True), (60, 3.0, True)):
+        preferences, labels = build_lists(queries, noise)
+        choice = choose_by_labels(Dataset(preferences, labels), learned=learned)
+        levels.add(choice.level)
+        assert (choice.level == 0) == (choice.method.name == "quality_weighted")
+        if not choice.runner:
+            assert "gives up nothing that was tried" in choice.describe_loss()
+            continue
+        times = 1.0 if choice.level else 1 + 10 / queries
+        assert 0 < choice.gap <= times * choice.error
+        assert choice.runner in choice.describe_loss()
+        if choice.level == 0:
+            assert f"{times * choice.error:.4f} that {queries} judged queries" in choice.describe_loss()
+            assert "the choice without labels" in choice.describe_reason()
+    assert len(levels) > 1
+
+
+def test_a_resample_chooses_like_a_table_with_copies_of_queries() -> None:
+    values = np.random.default_rng(3).random((4, 12))
+    values[1:] += 0.2
+    rule = choose_simplest(np.array([0, 1, 2, 3]), 10)
+    for seed in range(20):
+        count = np.random.default_rng(seed).multinomial(12, np.full(12, 1 / 12))
+        copies = np.repeat(values, count, axis=1)
+        assert rule(values, count[None].astype(float))[0] == rule(copies, np.ones((1, 12)))[0]
 
 
 def test_bad_experts_are_recognized_from_labels(tmp_path) -> None:
@@ -185,5 +261,25 @@ def test_advice_does_not_ask_for_labels_of_queries_that_do_not_exist() -> None:
     assert suggest_improvements(board) == ()
 
 
-def test_levels_have_words() -> None:
-    assert len(LEVELS) == 4
+def test_candidates_are_in_the_documented_classes() -> None:
+    preferences, labels = build_lists(20, 1.0)
+    task = TuningTask.from_dataset(Dataset(preferences, labels), parse("ndcg@10"), "item", None, 0)
+    configs, levels, _ = plan_candidates(task, make("rrf"), make("quality_weighted"), True, 60.0)
+    experts = preferences.experts.tolist()
+    words = {c.describe(experts): LEVELS[n] for c, n in zip(configs, levels.tolist(), strict=True)}
+    assert next(iter(words)) == "rrf"  # the baseline, which is computed whatever happens
+    assert (np.diff(levels[1:]) >= 0).all()
+    assert [name for name, word in words.items() if word == "the choice without labels"] == [
+        "quality_weighted"
+    ]
+    for name in ("weighted_borda", "weighted_rrf", "rrf, weights by quality^4", "rbc, weights by quality^4"):
+        assert words[name] == "a rule with weights from the labels"
+    for name in ("rrf", "rbc", "borda", "majority"):
+        assert words[name] == "another rule without labels"
+    assert words["stack"] == "a combination of methods"
+    assert {c.depends_on_labels for c, n in zip(configs, levels, strict=True) if "without" in LEVELS[n]} == {
+        False
+    }
+    # the only expert's order is kept by rrf, which is then both the baseline and the choice without labels
+    alone, level, _ = plan_candidates(task, make("rrf"), make("rrf"), True, 60.0, ["rrf", "borda"])
+    assert [(c.method, n) for c, n in zip(alone, level.tolist(), strict=True)] == [("rrf", 0), ("borda", 2)]

@@ -2,7 +2,9 @@
 
 The values of all candidates on held-out queries come from the table that `tune` uses, and so does the nested
 estimate of the choice. What differs is the rule of the choice (one standard error, see `choose_simplest`), and
-that a candidate has its default parameters: few labels cannot tell parameters apart.
+that a candidate has its default parameters: few labels cannot tell parameters apart. Nor can they tell some fifty
+candidates apart, of which the best is often so by chance; so the choice without labels stays unless another one is
+better by more than that.
 """
 
 from __future__ import annotations
@@ -39,16 +41,19 @@ __all__ = ["BUDGET", "LabeledChoice", "choose_by_labels", "plan_candidates"]
 
 BUDGET = 60.0  # seconds
 FEW = 10  # judged queries below which labels estimate the choice, and do not make it
+ADDED = 10  # queries without a difference, added to those on which the choice without labels has to be beaten
+# there are so many other rules without labels that the best of them on a few queries is often so by chance
 LEVELS = (
-    "a rule without labels",
+    "the choice without labels",
     "a rule with weights from the labels",
+    "another rule without labels",
     "a model learned from the labels",
     "a combination of methods",
 )
 # methods that learn from labels, by what they learn; others count as models
 LEARNED_LEVELS = dict.fromkeys(
     ("weighted_borda", "weighted_rrf", "weighted_cps", "weighted_kemeny", "position_probability"), 1
-) | {"stack": 3}
+) | {"stack": 4}
 WEIGHED = ("rrf", "rbc")  # rules that are also tried with weights by quality
 # seconds per fit and million rows, measured by `python benchmarks/screening.py --learned`; UNKNOWN for others
 FIT_SECONDS = {
@@ -96,6 +101,8 @@ class LabeledChoice:
         tried = sum(not trial.failed for trial in t.trials)
         if tried == 1:
             return "the only candidate"
+        if not self.level:
+            return f"{LEVELS[0]}, since no other one of {tried} candidates is shown to be better on held-out queries"
         text = (
             f"the simplest of {tried} candidates that is not worse than the best of them on held-out queries"
         )
@@ -105,9 +112,13 @@ class LabeledChoice:
         """What the choice gives up, in one sentence."""
         t = self.tuning
         if self.runner:
+            text = f"It gives up {self.runner}, whose mean {t.metric} is higher by {format_decimal(self.gap)}, within"
+            if self.level:
+                return f"{text} one standard error ({format_decimal(self.error)})."
+            times = 1 + ADDED / len(t.queries)
             return (
-                f"It gives up {self.runner}, whose mean {t.metric} is higher by {format_decimal(self.gap)}, within "
-                f"one standard error ({format_decimal(self.error)})."
+                f"{text} the {format_decimal(times * self.error)} that {len(t.queries):,} judged queries have to "
+                f"show ({times:.2g} standard errors)."
             )
         late = [name for name, why in t.left_out.items() if "budget" in why]
         if late and not self.few:
@@ -137,8 +148,8 @@ def choose_by_labels(
     Candidates are all methods that read the input and fit the `budget` (seconds; None: no limit), with default
     parameters; those that use labels only if `learned`; with `methods`, only these. Which ones fit is estimated
     from the size of the data, so that the same input has the same candidates on every machine; where the clock
-    stops earlier, a note reports it. Below ten judged queries the method is the one that `choose_method` names
-    without labels.
+    stops earlier, a note reports it. The method that `choose_method` names without labels always takes part, and
+    stays unless another one is better by 1 + 10 / n standard errors on n judged queries; below ten it stays anyway.
 
     >>> from podium.data.demo import demo
     >>> choice = choose_by_labels(demo(40), learned=False)
@@ -156,7 +167,7 @@ def choose_by_labels(
     unlabeled = choose_method(dataset.preferences).method
     few = len(problem) < FEW
     given = [] if few else methods
-    configs, levels, left_out = plan_candidates(problem, [base, unlabeled], learned, seconds, given)
+    configs, levels, left_out = plan_candidates(problem, base, unlabeled, learned, seconds, given)
     table = ScoreTable(problem, configs)
     table.stop_at = begin + STARTED * seconds
     threads = dispatch.count_threads() if workers is None else workers
@@ -171,7 +182,7 @@ def choose_by_labels(
         left_out[configs[row].method] = "not reached within the time budget; allow more time"
     left_out |= {configs[row].method: why for row, why in table.failed.items()}
     # with few labels the choice without labels is taken, whatever its mean
-    choose = choose_simplest(levels[rows])
+    choose = choose_simplest(levels[rows], ADDED)
     if few:
         choose = lambda values, counts: np.full(len(counts), len(values) - 1, np.int64)  # noqa: E731
     estimate = (
@@ -196,18 +207,20 @@ def choose_by_labels(
 
 def plan_candidates(
     problem: TuningTask,
-    first: Sequence[Aggregator],
+    base: Aggregator,
+    unlabeled: Aggregator,
     learned: bool,
     seconds: float,
     methods: Sequence[str] | None = None,
 ) -> tuple[list[TuningConfig], I8, dict[str, str]]:
-    """Configurations by rising level, the level of each, and the methods left out with the reason.
+    """The baseline, other configurations by rising level, the level of each, and the methods left out with the reason.
 
-    The methods `first` take part whatever they cost, and so do those named in `methods`, without which all are
-    considered.
+    The baseline and the choice without labels, which is a level of its own, take part whatever they cost, and so do
+    those named in `methods`, without which all are considered.
     """
     whole, part = problem.data.preferences, problem.select_part(np.arange(len(problem))).preferences
-    configs = {TuningConfig(m.name): 0 for m in first}
+    first = TuningConfig(base.name)
+    configs = {first: _get_level(base.name), TuningConfig(unlabeled.name): 0}
     left_out: dict[str, str] = {}
     folds = problem.fold_count
     fits = folds * (folds + 1) // 2 + 1  # without each fold, without each pair of folds, and with all queries
@@ -244,9 +257,10 @@ def plan_candidates(
         configs[TuningConfig(name)] = _get_level(name)
     if methods is None and learned and len(problem.expert_values) > 1:
         configs |= {TuningConfig(name, (), QualityWeights()): 1 for name in WEIGHED}
-    order = sorted(configs.items(), key=lambda pair: pair[1])
+    order = sorted(configs.items(), key=lambda pair: (pair[0] != first, pair[1]))
     return [config for config, _ in order], np.array([level for _, level in order]), left_out
 
 
 def _get_level(name: str) -> int:
-    return LEARNED_LEVELS.get(name, 2) if registry.aggregators.get(name).tags.supervised else 0
+    """Among LEVELS, of any method but the choice without labels."""
+    return LEARNED_LEVELS.get(name, 3) if registry.aggregators.get(name).tags.supervised else 2

@@ -66,17 +66,20 @@ def choose_best(values: F8, counts: F8) -> I8:
     return find_best(counts @ values.T / np.maximum(counts.sum(axis=1, keepdims=True), 1))
 
 
-def choose_simplest(levels: I8) -> ChoiceRule:
+def choose_simplest(levels: I8, added: float = 0.0) -> ChoiceRule:
     """The one-standard-error rule: of the rows not worse than the best, those of the lowest level; the best of them.
 
     A row is not worse if its mean is below that of the best row by at most one standard error of their paired
-    difference.
+    difference. Rows of level 0 have the benefit of the doubt: they count as not worse up to 1 + `added` / n standard
+    errors with n queries, as if the difference came with `added` more queries on which there is none.
 
     >>> values = np.array([[0.5, 0.7, 0.6, 0.4], [0.6, 0.6, 0.6, 0.5], [0.9, 0.9, 0.8, 0.7]])
     >>> [int(choose_simplest(np.array(levels))(values, np.ones((1, 4)))[0]) for levels in ([0, 1, 2], [0, 2, 1])]
     [2, 2]
     >>> int(choose_simplest(np.array([0, 1, 2]))(values[:2], np.ones((1, 4)))[0])
     0
+    >>> [int(choose_simplest(np.array([0, 1, 2]), added)(values, np.ones((1, 4)))[0]) for added in (10, 30)]
+    [2, 0]
     """
 
     def choose_rows(values: F8, counts: F8) -> I8:
@@ -90,7 +93,8 @@ def choose_simplest(levels: I8) -> ChoiceRule:
             gap = means[at, row][:, None] - means[at]
             square = counts[at] @ ((values[row] - values) ** 2).T / total[at]
             error = np.sqrt(np.maximum(square - gap * gap, 0.0) / np.maximum(total[at] - 1, 1))
-            is_near = gap <= error + 1e-12
+            allowed = error * np.where(own_levels == 0, 1 + added / total[at], 1.0)
+            is_near = gap <= allowed + 1e-12
             lowest = np.where(is_near, own_levels, own_levels.max()).min(axis=1, keepdims=True)
             picks[at] = find_best(np.where(is_near & (own_levels == lowest), means[at], -np.inf))
         return picks
