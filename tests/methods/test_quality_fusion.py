@@ -10,13 +10,22 @@ import pytest
 import podium.methods.quality_fusion as quality_fusion
 from podium import Preferences, QualityWeightedFusion, deploy, make
 from podium.kernels.expert_agreement import (
+    ExpertCorrelations,
     QueryLists,
     compute_expert_correlations,
     compute_order_shares,
     estimate_expert_quality,
+    find_copies,
     measure_order_evidence,
+    measure_similarity,
 )
-from podium.kernels.listing_evidence import are_items_assigned, compare_ends_with_unlisted
+from podium.kernels.list_effects import ListRows, fit_list_effects
+from podium.kernels.listing_evidence import (
+    are_items_assigned,
+    are_items_drawn,
+    compare_ends_with_unlisted,
+    measure_listing,
+)
 from podium.methods.positional import RankBiasedCentroids, ReciprocalRankFusion
 
 ITEMS = [f"d{i:02d}" for i in range(20)]
@@ -197,10 +206,54 @@ def test_quality_is_recovered_from_a_one_factor_model():
     true = np.array([0.9, 0.7, 0.5, 0.3, 0.0])
     correlation = np.outer(true, true)
     np.fill_diagonal(correlation, 1.0)
-    quality = estimate_expert_quality(correlation, np.arange(5), np.full(5, 10**9), np.ones(5), np.arange(5))
+    quality = estimate_expert_quality(correlation, np.eye(5), np.full(5, 10**9), np.ones(5), np.arange(5))
     assert np.argsort(-quality).tolist() == [0, 1, 2, 3, 4]
     assert quality[-1] == pytest.approx(0, abs=1e-6)
     assert quality / quality[0] == pytest.approx(true / true[0], abs=0.12)
+
+
+def test_good_experts_are_not_similar_but_near_copies_are():
+    """One common factor leaves no partial correlation; two experts that share an error have the rest of theirs."""
+    quality = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
+    correlation = np.outer(quality, quality)
+    correlation[4, 5] = correlation[5, 4] = 0.9
+    np.fill_diagonal(correlation, 1.0)
+    everyone = np.arange(6)
+    found = ExpertCorrelations(
+        correlation, np.full((6, 6), 50), np.full(6, 10**9), np.full(6, 10.0), np.zeros(50)
+    )
+    assert find_copies(found, everyone).tolist() == list(range(6))
+    similarity = measure_similarity(found, everyone, everyone)
+    assert np.diag(similarity).tolist() == [1.0] * 6
+    partial = (0.9 - 0.5 * 0.4) / np.sqrt((1 - 0.25) * (1 - 0.16))
+    assert similarity[4, 5] == pytest.approx(partial**2, abs=0.15)
+    honest = similarity[:4, :4][~np.eye(4, dtype=bool)]
+    assert honest.max() < 0.4 * similarity[4, 5]
+    few = found._replace(items=np.full(6, 9))
+    assert measure_similarity(few, everyone, everyone).tolist() == np.eye(6).tolist()
+
+
+def test_three_near_copies_do_not_outvote_three_independent_experts():
+    """The near copies share an error that is as large as what they know."""
+    dice, table = np.random.default_rng(3), {}
+    for query in range(40):
+        true, error = dice.normal(size=30), dice.normal(size=30)
+        seen = {f"good{k}": true + 0.9 * dice.normal(size=30) for k in range(3)}
+        seen |= {f"near{k}": 0.6 * true + error + 0.25 * dice.normal(size=30) for k in range(3)}
+        table[query] = {e: [f"d{i}" for i in np.argsort(-x)] for e, x in seen.items()}
+    weights = weights_of(Preferences.from_lists(table))
+    near, good = (sum(weights[f"{kind}{k}"] for k in range(3)) for kind in ("near", "good"))
+    assert near < 1.2 * good
+
+
+def test_three_that_agree_outvote_two_random_experts():
+    """What three similar experts share is more likely right than what two random ones do not."""
+
+    def random(lists, dice):
+        return dice.permutation(ITEMS).tolist()
+
+    weights = weights_of(simulate({"a": 1.5, "b": 1.5, "c": 1.5}, random1=random, random2=random))
+    assert max(weights["random1"], weights["random2"]) < 0.1 * min(weights[e] for e in "abc")
 
 
 def test_order_evidence_is_the_mean_correlation_of_place_and_support():
@@ -221,6 +274,23 @@ def test_order_evidence_is_the_mean_correlation_of_place_and_support():
             degrees += len(mine) - 1
         assert evidence.agreement[expert] == pytest.approx(products / degrees, abs=1e-12)
         assert evidence.error[expert] == pytest.approx(degrees**-0.5)
+    # support by part of a list, of the items that another expert with a weight lists
+    for row, (query, expert) in enumerate(zip(evidence.query, evidence.expert, strict=True)):
+        rank = queries[query].rank
+        lengths = weight * (rank > 0).sum(axis=1)
+        others, size = [e for e in range(4) if e != expert], (rank[expert] > 0).sum()
+        sums, counts = np.zeros(3), np.zeros(3)
+        for item in range(9):
+            share = sum(lengths[e] for e in others if rank[e, item] > 0) / sum(lengths[e] for e in others)
+            place = rank[expert, item]
+            part = (
+                2 if place == 0 else 0 if place <= max(0.2 * size, 1) else 1 if place > 0.5 * size else None
+            )
+            if share > 0 and part is not None:
+                sums[part] += share
+                counts[part] += 1
+        assert evidence.support[row] == pytest.approx(sums, abs=1e-12)
+        assert evidence.items[row].tolist() == counts.tolist()
 
 
 def test_order_shares_give_the_benefit_of_the_doubt():
@@ -300,25 +370,90 @@ def simulate_survey(experts, *, chosen=False, items=30, length=8, queries=1, see
     return lists
 
 
-def test_scores_of_items_that_were_assigned_are_damped_means():
-    """The formula, item by item; contributions add up to the score."""
-    lists = simulate_survey(300)
+def solve_effects(lists, weights, points, damping):
+    """Damped least squares of value = level of the list + effect of the item, by the normal equations."""
+    items = sorted({item for ranked in lists.values() for item in ranked})
+    n, total = len(items), len(items) + len(lists)
+    matrix, right = np.zeros((total, total)), np.zeros(total)
+    for k, (expert, ranked) in enumerate(lists.items()):
+        w = weights[expert]
+        # the level of a list is the plain mean of its residuals, whatever its weight
+        for place, item in enumerate(ranked):
+            i = items.index(item)
+            matrix[i, i] += w
+            matrix[i, n + k] += w
+            right[i] += w * points(place + 1)
+            matrix[n + k, n + k] += 1
+            matrix[n + k, i] += 1
+            right[n + k] += points(place + 1)
+    matrix[np.arange(n), np.arange(n)] += damping * np.mean([w for w in weights.values() if w > 0])
+    return dict(zip(items, np.linalg.solve(matrix, right)[:n], strict=True))
+
+
+def test_scores_of_items_that_were_assigned_are_effects_of_an_additive_model():
+    """The normal equations, solved plainly; contributions add up to the score."""
+    dice, lists = np.random.default_rng(0), simulate_survey(60, queries=6)
+    for by in lists.values():
+        by.update({f"e{k}": dice.permutation(by[f"e{k}"]).tolist() for k in range(10)})
     p = Preferences.from_lists(lists)
-    method = QualityWeightedFusion(points="rrf", damping=4)
-    estimate = method._estimate(p, np.ones(300))
-    assert estimate.averaging > 0
+    method = QualityWeightedFusion(points="rrf")
+    estimate = method._estimate(p, np.ones(60))
+    assert estimate.effects is not None
+    assert 0 < estimate.weights.min() < estimate.weights.max()
     weights = dict(zip(p.experts, estimate.weights.tolist(), strict=True))
-    points = [1 / (61 + r) for r in range(8)]
-    spare, expected = 4 * np.mean([w for w in weights.values() if w > 0]), {}
-    for item in {item for items in lists[0].values() for item in items}:
-        by = {expert: items.index(item) for expert, items in lists[0].items() if item in items}
-        total = sum(weights[expert] * (points[place] - np.mean(points)) for expert, place in by.items())
-        expected[item] = total / (1 + sum(weights[expert] for expert in by) / spare)
+    first = p.index.items[: p.index.sizes[0]]  # of the first survey
+    totals = [sum(weights[e] for e, ranked in lists[0].items() if item in ranked) for item in first]
+    spare = estimate.effects.divisor[: len(first)] - totals
+    assert np.ptp(spare) < 1e-9 * spare.max()  # every item is damped alike
+    damping = spare[0] / np.mean(list(weights.values()))
+    expected = solve_effects(lists[0], weights, lambda r: 1 / (60 + r), damping)
     consensus = method.aggregate(p)
-    assert consensus.to_dict()[0] == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    assert "items were assigned" in " ".join(consensus.diagnostics.notes)
+    spread = np.std(list(expected.values()))
+    assert consensus.to_dict()[0] == pytest.approx(expected, abs=1e-3 * spread)
+    assert "items look assigned" in " ".join(consensus.diagnostics.notes)
     item = consensus.ranking(0)[2]
-    assert sum(method.explain(p, 0, item).values()) == pytest.approx(expected[item], rel=1e-9)
+    assert sum(method.explain(p, 0, item).values()) == pytest.approx(consensus.to_dict()[0][item], rel=1e-9)
+
+
+def test_contributions_in_one_of_several_surveys():
+    p = Preferences.from_lists(simulate_survey(60, queries=3))
+    method, consensus = QualityWeightedFusion(), make("quality_weighted").aggregate(p)
+    assert "items look assigned" in " ".join(consensus.diagnostics.notes)
+    for query in range(3):
+        item = consensus.ranking(query)[1]
+        parts = method.explain(p, query, item)
+        assert sum(parts.values()) == pytest.approx(consensus.to_dict()[query][item], rel=1e-9)
+
+
+def test_damping_is_the_noise_in_units_of_the_variance_between_items():
+    """Values with known variances: 4 about the effect of their item, 1 between items."""
+    dice, items, listed = np.random.default_rng(1), 200, 20
+    effect = dice.normal(size=items)
+    effect = (effect - effect.mean()) / effect.std()
+    lists = [dice.choice(items, listed, replace=False) for _ in range(1500)]
+    item = np.concatenate(lists).astype(np.int32)
+    value = effect[item] + 2 * dice.normal(size=len(item))
+    starts = np.arange(0, len(item) + 1, listed)
+    rows = ListRows(np.array([0, len(lists)]), starts, np.arange(len(lists), dtype=np.int32), item, value)
+    found = fit_list_effects(rows, np.ones(len(lists)), items)
+    by_item = np.bincount(item, found.weight[np.repeat(np.arange(len(lists)), listed)], items)
+    damping = (found.divisor - by_item)[0] / found.weight[found.weight > 0].mean()
+    assert damping == pytest.approx(4.0, rel=0.1)
+    assert np.corrcoef(found.item, effect)[0, 1] > 0.97
+
+
+def test_unreliable_experts_of_a_survey_lose_their_weight():
+    """A third of 300 experts order their assigned items at random."""
+    dice, lists = np.random.default_rng(2), {}
+    for k in range(300):
+        some = dice.choice(40, 10, replace=False)
+        order = dice.permutation(some) if k % 3 == 0 else some[np.argsort(some + dice.normal(0, 4, 10))]
+        lists[f"e{k}"] = [f"d{i:02d}" for i in order]
+    estimate = QualityWeightedFusion()._estimate(Preferences.from_lists({"q": lists}), np.ones(300))
+    assert estimate.effects is not None
+    weight = dict(zip(Preferences.from_lists({"q": lists}).experts, estimate.weights, strict=True))
+    bad = np.mean([weight[f"e{k}"] for k in range(0, 300, 3)])
+    assert bad < 0.5 * np.mean([weight[f"e{k}"] for k in range(300) if k % 3])
 
 
 def compare_plainly(lists, weights):
@@ -372,6 +507,50 @@ def test_assigned_items_are_distinguished_from_chosen_ones(seed):
     assert not judge(experts=80, chosen=True)
     assert not judge(experts=4, queries=60, chosen=True)
     assert not judge(experts=9)
+
+
+def rank_lists(lists, items):
+    """Ranks by list and item, 0 where a list lacks an item."""
+    return QueryLists(
+        np.arange(len(lists)),
+        np.array([[(i in ranked) and list(ranked).index(i) + 1.0 for i in range(items)] for ranked in lists]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_items_are_distinguished_from_chosen_ones(seed):
+    """200 experts list eight of 40 items: drawn (popular ones more often), the best ones, or those of their taste."""
+    dice, items, experts = np.random.default_rng(seed), 40, 200
+    value = dice.permutation(items)
+    odds = np.exp(0.04 * value + dice.normal(0, 0.8, items))  # popularity goes with the value, but not only
+    drawn, best, taste = [], [], []
+    for k in range(experts):
+        seen = value + dice.normal(0, 8, items)
+        some = dice.choice(items, 8, replace=False, p=odds / odds.sum())
+        drawn.append(some[np.argsort(-seen[some])])
+        best.append(np.argsort(-seen)[:8])
+        taste.append(np.argsort(-(seen + 15 * (np.arange(items) % 2 == k % 2)))[:8])
+    found = {
+        name: measure_listing([rank_lists(x, items)])
+        for name, x in (("drawn", drawn), ("best", best), ("taste", taste))
+    }
+    assert found["drawn"].overlap == pytest.approx(1.0, abs=0.1)
+    assert found["drawn"].explained < 0.75 < found["best"].explained
+    assert found["taste"].overlap > 1.3
+    assert are_items_drawn([rank_lists(drawn, items)])
+    assert not are_items_drawn([rank_lists(best, items)])
+    assert not are_items_drawn([rank_lists(taste, items)])
+    assert measure_listing([rank_lists(drawn[:49], items)]) is None
+    p = Preferences.from_lists({"q": {f"e{k}": [f"d{i:02d}" for i in x] for k, x in enumerate(drawn)}})
+    order = [int(i[1:]) for i in make("quality_weighted").aggregate(p).ranking("q")]
+    assert np.corrcoef(value[order], -np.arange(items))[0, 1] > 0.9
+
+
+def test_overlaps_of_drawn_lists_have_the_variance_of_a_simulation():
+    """Equal sizes and frequencies: the number of common items is hypergeometric."""
+    dice = np.random.default_rng(0)
+    drawn = [dice.choice(60, 12, replace=False) for _ in range(400)]
+    assert measure_listing([rank_lists(drawn, 60)]).overlap == pytest.approx(1.0, abs=0.03)
 
 
 def test_assigned_items_are_ranked_by_what_is_said_of_them():
