@@ -399,7 +399,7 @@ def test_scores_of_items_that_were_assigned_are_effects_of_an_additive_model():
     method = QualityWeightedFusion(points="rrf")
     estimate = method._estimate(p, np.ones(60))
     assert estimate.effects is not None
-    assert 0 < estimate.weights.min() < estimate.weights.max()
+    assert estimate.weights.min() < estimate.weights.max()
     weights = dict(zip(p.experts, estimate.weights.tolist(), strict=True))
     first = p.index.items[: p.index.sizes[0]]  # of the first survey
     totals = [sum(weights[e] for e, ranked in lists[0].items() if item in ranked) for item in first]
