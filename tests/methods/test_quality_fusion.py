@@ -405,7 +405,7 @@ def test_scores_of_items_that_were_assigned_are_effects_of_an_additive_model():
     totals = [sum(weights[e] for e, ranked in lists[0].items() if item in ranked) for item in first]
     spare = estimate.effects.divisor[: len(first)] - totals
     assert np.ptp(spare) < 1e-9 * spare.max()  # every item is damped alike
-    damping = spare[0] / np.mean(list(weights.values()))
+    damping = spare[0] / np.mean([w for w in weights.values() if w > 0])
     expected = solve_effects(lists[0], weights, lambda r: 1 / (60 + r), damping)
     consensus = method.aggregate(p)
     spread = np.std(list(expected.values()))
@@ -434,8 +434,15 @@ def test_damping_is_the_noise_in_units_of_the_variance_between_items():
     item = np.concatenate(lists).astype(np.int32)
     value = effect[item] + 2 * dice.normal(size=len(item))
     starts = np.arange(0, len(item) + 1, listed)
-    rows = ListRows(np.array([0, len(lists)]), starts, np.arange(len(lists), dtype=np.int32), item, value)
-    found = fit_list_effects(rows, np.ones(len(lists)), items)
+    rows = ListRows(
+        np.array([0, len(lists)]),
+        np.array([0, items]),
+        starts,
+        np.arange(len(lists), dtype=np.int32),
+        item,
+        value,
+    )
+    found = fit_list_effects(rows, np.ones(len(lists)))
     by_item = np.bincount(item, found.weight[np.repeat(np.arange(len(lists)), listed)], items)
     damping = (found.divisor - by_item)[0] / found.weight[found.weight > 0].mean()
     assert damping == pytest.approx(4.0, rel=0.1)

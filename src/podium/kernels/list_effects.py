@@ -12,7 +12,7 @@ from podium.kernels.dispatch import F8, I4, I8
 __all__ = ["ListEffects", "ListRows", "fit_list_effects", "sum_by_item"]
 
 QUALITY_STEPS = 2  # of quality and effects in turn; the third changes nothing
-MOST_STEPS = 50  # of item effects and list levels in turn
+MOST_STEPS = 20  # of item effects and list levels in turn
 TOLERANCE = 1e-5  # of the levels, as a share of the spread of the values
 LEAST_SIGNAL = 1e-3  # variance of the item effects, as a share of the noise
 
@@ -21,6 +21,7 @@ class ListRows(NamedTuple):
     """Lists by query: the expert of every list, and the item and the value of every row."""
 
     query_starts: I8
+    slot_starts: I8  # slots of query q: slot_starts[q] .. slot_starts[q + 1]
     starts: I8
     expert: I4
     item: I4
@@ -37,7 +38,7 @@ class ListEffects(NamedTuple):
     weight: F8  # by expert
 
 
-def fit_list_effects(rows: ListRows, given: F8, slots: int) -> ListEffects:
+def fit_list_effects(rows: ListRows, given: F8) -> ListEffects:
     """Effects of items by damped least squares, and the experts' weights from how well their lists agree with them.
 
     The effect of an item is the weighted mean of what its values exceed the levels of their lists by, damped by as
@@ -45,7 +46,11 @@ def fit_list_effects(rows: ListRows, given: F8, slots: int) -> ListEffects:
     values exceed the effects of its items by. The quality of an expert is the correlation, within its lists, of its
     values with the effects that the other experts give; its weight is that times the `given` one.
     """
+    slots = int(rows.slot_starts[-1])
     list_of_row = np.repeat(np.arange(len(rows.expert)), np.diff(rows.starts))
+    query_of_slot = np.repeat(np.arange(len(rows.slot_starts) - 1), np.diff(rows.slot_starts))
+    listed = (np.bincount(rows.item, minlength=slots) > 0).astype(np.float64)
+    items = np.maximum(np.bincount(query_of_slot, listed), 1.0)
     mean = segments.compute_list_statistics(rows.starts, rows.value).mean
     centered = rows.value - mean[list_of_row]
     damping = _estimate_damping(rows.item, centered, slots)
@@ -57,8 +62,10 @@ def fit_list_effects(rows: ListRows, given: F8, slots: int) -> ListEffects:
             rows, None, by_list, by_list, slots
         )
         for _ in range(MOST_STEPS):
-            last, total = level, sum_by_item(rows, rows.value, -by_list * level, by_list, slots)
-            level = mean - segments.compute_list_statistics(rows.starts, (total / divisor)[rows.item]).mean
+            last, effect = level, sum_by_item(rows, rows.value, -by_list * level, by_list, slots) / divisor
+            # the effects of a solution have the mean 0 in every query, which the steps alone reach slowly
+            effect = effect - listed * (np.bincount(query_of_slot, effect) / items)[query_of_slot]
+            level = mean - segments.compute_list_statistics(rows.starts, effect[rows.item]).mean
             if np.abs(level - last).max(initial=0.0) <= tolerance:
                 break
         effect = sum_by_item(rows, rows.value, -by_list * level, by_list, slots) / divisor

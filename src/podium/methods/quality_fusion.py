@@ -179,7 +179,9 @@ class QualityWeightedFusion(Aggregator):
     def _build_rows(self, preferences: Preferences, rule: str) -> ListRows:
         lists = preferences.lists
         value = compute_rank_points(lists, self._get_points(rule))
-        return ListRows(lists.query_starts, lists.starts, lists.expert, lists.item, value)
+        return ListRows(
+            lists.query_starts, preferences.index.starts, lists.starts, lists.expert, lists.item, value
+        )
 
     def _get_points(self, rule: str) -> Callable[[F8], F8]:
         """The points by rank of `rrf`, of `rbc`, or, for `auto`, those of the first estimate."""
@@ -226,7 +228,7 @@ class QualityWeightedFusion(Aggregator):
         """Where items were assigned: all orders count, and lists that share few items are no evidence of copies."""
         rule = "rbc" if self.points == "auto" else self.points
         rows = self._build_rows(preferences, rule)
-        effects = fit_list_effects(rows, given, len(preferences.index.items))
+        effects = fit_list_effects(rows, given)
         quality, everyone = effects.quality[compared], np.arange(len(compared))
         nothing = np.zeros(0, np.int64)
         return _Estimate(
