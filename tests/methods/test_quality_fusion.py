@@ -19,7 +19,7 @@ from podium.kernels.expert_agreement import (
     measure_order_evidence,
     measure_similarity,
 )
-from podium.kernels.list_effects import ListRows, fit_list_effects
+from podium.kernels.list_effects import ListValues, fit_list_effects
 from podium.kernels.listing_evidence import (
     are_items_assigned,
     are_items_drawn,
@@ -434,7 +434,7 @@ def test_damping_is_the_noise_in_units_of_the_variance_between_items():
     item = np.concatenate(lists).astype(np.int32)
     value = effect[item] + 2 * dice.normal(size=len(item))
     starts = np.arange(0, len(item) + 1, listed)
-    rows = ListRows(
+    rows = ListValues(
         np.array([0, len(lists)]),
         np.array([0, items]),
         starts,

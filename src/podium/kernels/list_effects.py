@@ -9,7 +9,7 @@ import numpy as np
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I4, I8
 
-__all__ = ["ListEffects", "ListRows", "fit_list_effects", "sum_by_item"]
+__all__ = ["ListEffects", "ListValues", "fit_list_effects", "sum_by_item"]
 
 QUALITY_STEPS = 2  # of quality and effects in turn; the third changes nothing
 MOST_STEPS = 20  # of item effects and list levels in turn
@@ -17,7 +17,7 @@ TOLERANCE = 1e-5  # of the levels, as a share of the spread of the values
 LEAST_SIGNAL = 1e-3  # variance of the item effects, as a share of the noise
 
 
-class ListRows(NamedTuple):
+class ListValues(NamedTuple):
     """Lists by query: the expert of every list, and the item and the value of every row."""
 
     query_starts: I8
@@ -38,7 +38,7 @@ class ListEffects(NamedTuple):
     weight: F8  # by expert
 
 
-def fit_list_effects(rows: ListRows, given: F8) -> ListEffects:
+def fit_list_effects(rows: ListValues, given: F8) -> ListEffects:
     """Effects of items by damped least squares, and the experts' weights from how well their lists agree with them.
 
     The effect of an item is the weighted mean of what its values exceed the levels of their lists by, damped by as
@@ -79,7 +79,7 @@ def fit_list_effects(rows: ListRows, given: F8) -> ListEffects:
     return ListEffects(effect, level, divisor, quality, weight)
 
 
-def sum_by_item(rows: ListRows, value: F8 | None, base: F8, slope: F8, slots: int) -> F8:
+def sum_by_item(rows: ListValues, value: F8 | None, base: F8, slope: F8, slots: int) -> F8:
     """By slot, the sum over its rows of base + slope x value; both are by list. Without values, of the base alone."""
     return segments.sum_affine(rows.query_starts, rows.starts, rows.item, value, base, slope, slots)
 
@@ -97,7 +97,7 @@ def _estimate_damping(item: I4, centered: F8, slots: int) -> float:
     return noise / max(signal, LEAST_SIGNAL * noise)
 
 
-def _measure_quality(rows: ListRows, list_of_row: I8, centered: F8, others: F8, experts: int) -> F8:
+def _measure_quality(rows: ListValues, list_of_row: I8, centered: F8, others: F8, experts: int) -> F8:
     """By expert the correlation of its values with what others give, pulled to the mean by its sampling error."""
     others = others - segments.compute_list_statistics(rows.starts, others).mean[list_of_row]
     by = rows.expert[list_of_row]

@@ -27,7 +27,7 @@ from podium.kernels.expert_agreement import (
     measure_order_evidence,
     measure_similarity,
 )
-from podium.kernels.list_effects import ListEffects, ListRows, fit_list_effects, sum_by_item
+from podium.kernels.list_effects import ListEffects, ListValues, fit_list_effects, sum_by_item
 from podium.kernels.listing_evidence import are_items_assigned, are_items_drawn
 from podium.methods.base import LIST_FORMS, Aggregator, Outcome, Tags
 from podium.methods.input_checks import check_forms
@@ -176,10 +176,10 @@ class QualityWeightedFusion(Aggregator):
         flat, slope = (weights * (1.0 - order))[lists.expert], (weights * order)[lists.expert]
         return lists.sum_affine(value, flat * mean, slope, len(preferences.index.items))
 
-    def _build_rows(self, preferences: Preferences, rule: str) -> ListRows:
+    def _build_rows(self, preferences: Preferences, rule: str) -> ListValues:
         lists = preferences.lists
         value = compute_rank_points(lists, self._get_points(rule))
-        return ListRows(
+        return ListValues(
             lists.query_starts, preferences.index.starts, lists.starts, lists.expert, lists.item, value
         )
 
