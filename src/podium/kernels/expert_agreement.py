@@ -25,8 +25,8 @@ __all__ = [
 
 COPY = 0.98  # experts whose lists correlate more than this are copies of one expert
 COPIED_QUERIES = 3  # that a majority of equal experts must share before they are copies
-FEWEST_COMPARED = 10  # items in the queries of an expert; lists of fewer may be equal by chance
-UNLIKE = 4  # power of the correlation that keeps experts from being evidence, where unlike ones are asked
+FEWEST_COMPARED = 10  # rows of an expert; lists of fewer may be equal by chance
+UNLIKE = 2  # power of the correlation that keeps experts from being evidence, where unlike ones are asked
 NEAR_COPIES = 4  # power of the similarity that keeps experts from being evidence
 MOST_COMMON = 0.98  # correlation with unlike experts
 STEPS = 2  # of the iteration between quality and consensus; more only make the weights more extreme
@@ -48,6 +48,7 @@ class ExpertCorrelations(NamedTuple):
     mean: F8  # experts x panel, over the queries that both answer
     shared: I8  # number of these queries
     items: I8  # by expert: items in its queries
+    rows: I8  # by expert: rows of its lists
     length: F8  # by expert: mean length of its lists
     by_query: F8  # mean over the pairs of lists of a query; NaN with fewer than two that tell items apart
 
@@ -76,11 +77,11 @@ def compute_expert_correlations(
     place = np.full(experts, -1)
     place[panel] = np.arange(len(panel))
     items, by_query = np.zeros(experts, np.int64), []
-    length, answered = np.zeros(experts), np.zeros(experts)
+    rows, answered = np.zeros(experts, np.int64), np.zeros(experts)
     for expert, rank in queries:
         listed: B1 = rank > 0
         size = listed.sum(axis=1)
-        length[expert] += size
+        rows[expert] += size
         answered[expert] += 1
         value = np.where(listed, points(np.maximum(rank, 1.0)), 0.0)
         if (order[expert] < 1.0).any():
@@ -99,18 +100,18 @@ def compute_expert_correlations(
         items[who] += rank.shape[1]
         count, joint = len(who), unit.sum(axis=0)
         by_query.append((joint @ joint - count) / (count * (count - 1)) if count > 1 else np.nan)
-    mean, length = total / np.maximum(shared, 1), length / np.maximum(answered, 1)
-    return ExpertCorrelations(mean, shared, items, length, np.array(by_query))
+    mean, length = total / np.maximum(shared, 1), rows / np.maximum(answered, 1)
+    return ExpertCorrelations(mean, shared, items, rows, length, np.array(by_query))
 
 
 def find_copies(correlations: ExpertCorrelations, panel: I8) -> I8:
     """Number experts so that copies of one expert have the same number; those outside the panel copy one inside.
 
     More than half of the experts are a majority of one opinion rather than copies, unless they share three queries;
-    and experts whose queries have fewer than ten items may agree by chance.
+    and experts with fewer than ten rows may agree by chance.
     """
     shared = correlations.shared
-    equal = (correlations.mean > COPY) & (shared > 0) & _are_comparable(correlations.items, panel)
+    equal = (correlations.mean > COPY) & (shared > 0) & _are_comparable(correlations.rows, panel)
     if equal[panel].sum(axis=1).max(initial=0) > len(panel) / 2:
         equal &= shared >= COPIED_QUERIES
     number = np.arange(len(equal), dtype=np.int64) + len(panel)
@@ -128,10 +129,10 @@ def measure_similarity(correlations: ExpertCorrelations, group: I8, panel: I8) -
     unlike them: the square of the partial correlation. Two standard errors are taken off the correlation, so that
     few items do not make experts similar.
     """
-    correlation, _, items, length, _ = correlations
+    correlation, _, items, rows, length, _ = correlations
     error = 1.0 / np.sqrt(np.maximum(items - 1.0, 1.0))
     doubt = ERRORS * (1.0 - np.minimum(correlation**2, 1.0)) * np.maximum(error[:, None], error[panel])
-    certain = np.where(_are_comparable(items, panel), np.clip(correlation - doubt, 0.0, 1.0), 0.0)
+    certain = np.where(_are_comparable(rows, panel), np.clip(correlation - doubt, 0.0, 1.0), 0.0)
     same = group[:, None] == group[panel]
     alike = np.where(same, 1.0, certain**UNLIKE)
     common = np.clip(_correlate_with_others(correlation, 1.0 - alike, alike, length, panel), 0.0, MOST_COMMON)
@@ -140,8 +141,8 @@ def measure_similarity(correlations: ExpertCorrelations, group: I8, panel: I8) -
     return np.where(same, 1.0, np.clip(partial, 0.0, 1.0) ** 2)
 
 
-def _are_comparable(items: I8, panel: I8) -> B1:
-    return (items[:, None] >= FEWEST_COMPARED) & (items[panel] >= FEWEST_COMPARED)
+def _are_comparable(rows: I8, panel: I8) -> B1:
+    return (rows[:, None] >= FEWEST_COMPARED) & (rows[panel] >= FEWEST_COMPARED)
 
 
 def _correlate_with_others(correlation: F8, evidence: F8, similarity: F8, length: F8, panel: I8) -> F8:
@@ -157,13 +158,13 @@ def _correlate_with_others(correlation: F8, evidence: F8, similarity: F8, length
     for _ in range(STEPS):
         by = evidence * weight
         variance = ((by @ within) * by).sum(axis=1)
-        # no variance is left where no other expert has a weight: nothing to correlate with
+        # where only copies have a weight there is nothing to correlate with, and the last value stays
         known = variance > 1e-9 * weight.sum() ** 2
-        product = (by * correlation).sum(axis=1)
-        quality = np.clip(np.where(known, product / np.sqrt(np.where(known, variance, 1.0)), 0.0), -1.0, 1.0)
+        found = (by * correlation).sum(axis=1) / np.sqrt(np.where(known, variance, 1.0))
+        quality = np.clip(np.where(known, found, quality), -1.0, 1.0)
         weight = np.maximum(quality[panel], 0.0) / redundancy
-        if not (weight > 0).any():
-            break
+        if (weight > 0).sum() < 2:
+            break  # one expert is left, whom nobody confirms: the others would be judged by it alone
     return quality
 
 

@@ -15,6 +15,7 @@ QUALITY_STEPS = 2  # of quality and effects in turn; the third changes nothing
 MOST_STEPS = 20  # of item effects and list levels in turn
 TOLERANCE = 1e-5  # of the levels, as a share of the spread of the values
 LEAST_SIGNAL = 1e-3  # variance of the item effects, as a share of the noise
+LEAST_DAMPING = 1e-3
 
 
 class ListValues(NamedTuple):
@@ -55,6 +56,7 @@ def fit_list_effects(rows: ListValues, given: F8) -> ListEffects:
     centered = rows.value - mean[list_of_row]
     damping = _estimate_damping(rows.item, centered, slots)
     tolerance = TOLERANCE * float(np.sqrt(np.mean(centered**2))) if len(centered) else 0.0
+    given = given / max(float(given.max(initial=0.0)), 1e-300)
     weight, quality, level = given, np.ones(len(given)), mean
     for step in range(QUALITY_STEPS + 1):
         by_list = weight[rows.expert]
@@ -94,7 +96,7 @@ def _estimate_damping(item: I4, centered: F8, slots: int) -> float:
         return 1.0
     noise = squares / (rows - listed)
     signal = (float(count @ mean**2) - listed * noise) / rows
-    return noise / max(signal, LEAST_SIGNAL * noise)
+    return max(noise / max(signal, LEAST_SIGNAL * noise), LEAST_DAMPING) if noise > 0 else LEAST_DAMPING
 
 
 def _measure_quality(rows: ListValues, list_of_row: I8, centered: F8, others: F8, experts: int) -> F8:

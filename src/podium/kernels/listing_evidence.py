@@ -22,7 +22,7 @@ ENOUGH_LISTS = 50  # of a query, from which the overlaps of its lists are judged
 MOST_PRODUCTS = 50_000_000  # lists x lists x items, of all queries
 INDEPENDENT = 1.1  # variance of overlaps, in units of that of independent draws
 EXPLAINED = 0.75  # share of the variance of the items' places above which popularity and places are one thing
-UNEXPLAINED = 3.0  # standard errors of the rest
+UNEXPLAINED = 5.0  # standard errors of the rest
 
 
 def are_items_assigned(queries: Sequence[QueryLists], weight: F8) -> bool:
@@ -38,12 +38,17 @@ def are_items_assigned(queries: Sequence[QueryLists], weight: F8) -> bool:
     >>> are_items_assigned([QueryLists(np.arange(20), np.array(ranks))], np.ones(20))
     True
     """
-    small = [one for one in queries if one.rank.shape[1] ** 2 <= MOST_PAIRS]
+    small = [one for one in queries if one.rank.shape[1] ** 2 <= MOST_PAIRS and (one.rank == 0).any()]
     lists, pairs = sum(len(one.expert) for one in small), sum(one.rank.shape[1] ** 2 for one in small)
     step = max(1, -(-lists // MOST_LISTS), -(-pairs // MOST_PAIRS))
-    table = np.concatenate(
-        [np.zeros((0, 3)), *(compare_ends_with_unlisted(one, weight) for one in small[::step])]
-    )
+    # a pair counts once, or once per vote: the one is safe where few items have most of the votes, the other
+    # where many pairs have a single one
+    return all(_are_last_items_below(small[::step], weight, by_vote) for by_vote in (False, True))
+
+
+def _are_last_items_below(queries: Sequence[QueryLists], weight: F8, by_vote: bool) -> bool:
+    tables = [compare_ends_with_unlisted(one, weight, by_vote) for one in queries]
+    table = np.concatenate([np.zeros((0, 3)), *tables])
     share, first, last = table[~np.isnan(table).any(axis=1)].T
     if len(share) < FEWEST_LISTS:
         return False
@@ -145,11 +150,11 @@ def _compare_places(rank: F8) -> F8:
     )
 
 
-def compare_ends_with_unlisted(query: QueryLists, weight: F8) -> F8:
+def compare_ends_with_unlisted(query: QueryLists, weight: F8, by_vote: bool) -> F8:
     """By list of an expert with a weight: this weight; the preference of others for its first, and its last, items.
 
-    Compared are the items at an end of the list with all that the list lacks: the mean, over the pairs of items that
-    some list has, of the weight of the lists that prefer the former, less that of the others, as a share of both. NaN
+    Compared are the items at an end of the list with all that the list lacks: the weight of the lists with both that
+    prefer the former, less that of the others, as a share of both; over all votes, or the mean over the pairs. NaN
     where there is no such pair.
     """
     own = weight[query.expert]
@@ -168,12 +173,14 @@ def compare_ends_with_unlisted(query: QueryLists, weight: F8) -> F8:
             ):  # else ties decide what ends it
                 first[row, items] = places < ordered[end]
                 last[row, items] = places > ordered[-end - 1]
-    both = ahead + ahead.T
-    known = both > 1e-9 * own.max(initial=0.0)
-    preference = np.divide(ahead - ahead.T, both, out=np.zeros_like(ahead), where=known)
+    more, count = ahead - ahead.T, ahead + ahead.T
+    if not by_vote:
+        voted = count > 1e-9 * own.max(initial=0.0)
+        more, count = np.divide(more, count, out=np.zeros_like(more), where=voted), voted * 1.0
     table = np.full((len(own), 3), np.nan)
     table[:, 0] = own
     for column, ends in enumerate((first, last), 1):
-        count = ((ends @ known) * ~listed).sum(axis=1)
-        np.divide(((ends @ preference) * ~listed).sum(axis=1), count, out=table[:, column], where=count > 0)
+        votes = ((ends @ count) * ~listed).sum(axis=1)
+        known = votes > 1e-9 * own.max(initial=0.0)
+        np.divide(((ends @ more) * ~listed).sum(axis=1), votes, out=table[:, column], where=known)
     return table

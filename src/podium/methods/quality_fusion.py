@@ -147,7 +147,6 @@ class QualityWeightedFusion(Aggregator):
         signed = estimate.effects is not None  # terms of a score can cancel
         return Outcome(
             self._sum_points(preferences, estimate, estimate.weights),
-            preferences.unranked_slots(estimate.weights > 0) if signed else None,
             floor=0.0,
             magnitude=float(self._get_points(estimate.rule)(np.ones(1))[0]) if signed else 0.0,
             notes=tuple(self._describe(preferences, estimate)),
@@ -210,8 +209,9 @@ class QualityWeightedFusion(Aggregator):
         order = compute_order_shares(evidence.agreement, evidence.error)
         # experts whose order counts are equal here, since weights favor those who list what others list
         counted = (trust * order > 0).astype(np.float64)
-        assigned = are_items_assigned(lists, counted) or are_items_drawn(lists)
-        if assigned and preferences.unlisted == "unknown":
+        if preferences.unlisted == "unknown" and (
+            are_items_assigned(lists, counted) or are_items_drawn(lists)
+        ):
             return self._fit_effects(preferences, given, compared, len(sample))
         if rule == "auto":
             rule = "rbc" if _is_top_heavy(evidence, trust) else "rrf"
@@ -221,7 +221,7 @@ class QualityWeightedFusion(Aggregator):
         weights[compared] = given[compared] * trust
         shares = np.ones(len(given))
         shares[compared] = order
-        doubtful = sample[correlations.by_query < DOUBTFUL]
+        doubtful = np.sort(sample[correlations.by_query < DOUBTFUL])
         return _Estimate(rule, compared, quality, weights, shares, group, len(sample), doubtful)
 
     def _fit_effects(self, preferences: Preferences, given: F8, compared: I8, queries: int) -> _Estimate:
@@ -244,7 +244,7 @@ class QualityWeightedFusion(Aggregator):
         used = estimate.weights[estimate.compared]
         if estimate.effects is not None:
             yield "items look assigned, not chosen: scores are mean points, corrected for the other items of a list"
-        if len(used) > 2 and np.ptp(used) <= 1e-9 * used.max():
+        if estimate.effects is None and len(used) > 2 and np.ptp(used) <= 1e-9 * used.max():
             yield "equal weights: these lists do not tell the experts apart"
         if ignored and len(ignored) < len(compared):
             yield f"contradict the other experts and have weight 0: {', '.join(ignored[:5])}" + (
@@ -299,12 +299,12 @@ def _is_top_heavy(evidence: OrderEvidence, trust: F8) -> bool:
     # what every query adds to the deviation of the means, which are ratios of sums
     added = np.bincount(evidence.query, (support - mean * items) @ (contrast / np.maximum(count, 1e-300)))
     error = np.sqrt((added**2).sum() * queries / (queries - 1))
-    return bool(mean @ contrast > -DOUBTS * error)
+    return bool(mean @ contrast > -DOUBTS * error - 1e-9)
 
 
 def _estimate_trust(correlations: ExpertCorrelations, similarity: F8, panel: I8) -> tuple[F8, F8]:
     """By expert the weight and the quality."""
-    mean, _, items, length, _ = correlations
+    mean, _, items, _, length, _ = correlations
     quality = estimate_expert_quality(mean, similarity, items, length, panel)
     trust = np.maximum(quality, 0.0) / np.sqrt(np.maximum(similarity.sum(axis=1), 1.0))
     return trust if (trust > 0).any() else np.ones(len(trust)), quality
@@ -326,7 +326,8 @@ def _select_panel(experts: Ids, compared: I8, counts: I8) -> I8:
 def _sample_queries(preferences: Preferences, compared: I8) -> tuple[I8, int]:
     """Codes of the queries to estimate from, and the number of lists of a query that are used.
 
-    These are all queries and lists, or those with the smallest checksums of their ids.
+    These are all queries and lists, or those with the smallest checksums of their ids, in whose order they are, so
+    that the order of the rows does not decide.
     """
     lists, sizes = preferences.lists, preferences.index.sizes
     wanted = np.zeros(len(preferences.experts))
@@ -337,13 +338,10 @@ def _sample_queries(preferences: Preferences, compared: I8) -> tuple[I8, int]:
     share = MOST_CELLS / max(min(len(useful), MANY_QUERIES), 1)
     most = max(2 * PANEL, int(share / max(length.mean(), 1.0))) if len(useful) else 0
     cost = np.minimum(counted[useful], most) * length
-    if len(useful) <= MOST_QUERIES and cost.sum() <= MOST_CELLS:
-        return useful, most
-    order = np.argsort(
-        _compute_checksums(preferences.queries[code] for code in useful.tolist()), kind="stable"
-    )
+    checksums = _compute_checksums(preferences.queries[code] for code in useful.tolist())
+    order = np.argsort(checksums, kind="stable")
     last = int(np.searchsorted(np.cumsum(cost[order]), MOST_CELLS)) + 1
-    return np.sort(useful[order[: min(last, MOST_QUERIES)]]), most
+    return useful[order[: min(last, MOST_QUERIES)]], most
 
 
 def _iterate_lists(
