@@ -12,6 +12,7 @@ from podium import Labels, Preferences, choose_method
 from podium.core.errors import ParameterError
 from podium.data.demo import demo
 from podium.evaluate import evaluate
+from podium.testing.crowds import simulate
 
 LISTS = {q: {"x": ["a", "b", "c"], "y": ["a", "c", "b"], "z": ["b", "a", "c"]} for q in range(5)}
 RATINGS = {q: {"ann": {"a": 2, "b": 1, "c": 1}, "bob": {"a": 1, "b": 1, "c": 0}} for q in range(15)}
@@ -126,6 +127,32 @@ def test_ratings_that_suit_no_confusion_matrix_are_ordered_better(survey):
     assert np.mean(gain) > 0.02
 
 
+@pytest.mark.parametrize("count", [1, 2, 5, 10])
+def test_few_votes_per_judge_keep_the_estimate_of_quality(count):
+    """Ratings have a limit below which `auto` gives up qualities; votes need none (the protocol has the figures)."""
+    crowd = simulate({"ann": 0.9, "bob": 0.75, "cy": 0.6}, items=8, judgements=count)
+    assert choose_method(crowd.preferences).method.name == "crowd_bt"
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "least"),
+    [((0.9, 0.9, 0.5), 0.01), ((0.9, 0.75, 0.6), 0.005), ((0.75, 0.75, 0.75), -0.005)],
+)
+def test_three_judges_with_ten_votes_each_are_ordered_no_worse_than_without_qualities(accuracies, least):
+    """Over 120 crowds; even where the judges are equally good, so that nothing can be learned about them."""
+    plain, gain = podium.make("bradley_terry"), []
+    for seed in range(120):
+        crowd = simulate(
+            {f"judge {k}": a for k, a in enumerate(accuracies)}, items=8, judgements=10, seed=seed
+        )
+        methods = (choose_method(crowd.preferences).method, plain)
+        pairs = [
+            evaluate(m.aggregate(crowd.preferences), crowd.labels, "pairs").mean()["pairs"] for m in methods
+        ]
+        gain.append(pairs[0] - pairs[1])
+    assert np.mean(gain) > least
+
+
 def test_reason_is_true_for_two_experts_equal_weights_and_one_query():
     two = Preferences.from_lists({q: {"x": ["a", "b", "c"], "y": ["b", "a", "c"]} for q in range(9)})
     recommendation = choose_method(two)
@@ -201,7 +228,7 @@ def test_auto_has_no_parameters(tmp_path):
 @pytest.mark.parametrize("form", ["votes", "ratings"])
 def test_a_reversed_minority_does_not_take_over(form):
     """A third of the judges answer in reverse, consistently: models of quality may fit them, and all is upside down."""
-    from podium.testing.crowds import add_spammers, simulate
+    from podium.testing.crowds import add_spammers
 
     chance = np.random.default_rng((200, 7))
     quality = {f"judge {k}": float(q) for k, q in enumerate(chance.beta(7, 3, 40))}

@@ -46,7 +46,8 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
     Ranked lists and search scores: `quality_weighted`; a single expert: `rrf`, which keeps its order. Ratings
     on a scale (`count_rating_levels`): `dawid_skene` where raters give enough of them; `crowdagg` where they do
     not, above eleven levels, and above 15 ratings per item; `majority` below six ratings per rater. Votes by
-    several judges: `crowd_bt`, or `dawid_skene` where every query has two items only; by one: `bradley_terry`.
+    several judges, however few: `crowd_bt`, or `dawid_skene` where every query has two items only; by one judge:
+    `bradley_terry`.
     `crowdagg` replaces the two models of judges where they side with a minority that contradicts the others.
     docs/project/auto-protocol.md has the measurements behind this.
 
@@ -73,7 +74,8 @@ def choose_method(preferences: Preferences, **parameters: Any) -> MethodRecommen
                 "It gives up the judges' differences: a column with the judge of each vote would show them."
             )
             return MethodRecommendation(make("bradley_terry", **parameters), reason, loss)
-        # in a query of two items there is nothing to rank: its votes are labels with two values
+        # in a query of two items there is nothing to rank: its votes are labels with two values; elsewhere few votes
+        # per judge are no reason for bradley_terry, since the prior of crowd_bt keeps unknown judges alike
         name = "crowd_bt" if preferences.index.sizes.max(initial=0) > 2 else "dawid_skene"
         reason = f"votes of {counted}, each weighted by its estimated quality"
         return _recommend_for_crowd(preferences, make(name, **parameters), reason, unmeasured)
