@@ -9,6 +9,7 @@ import pytest
 
 import podium.methods.quality_fusion as quality_fusion
 from podium import Preferences, QualityWeightedFusion, deploy, make
+from podium.core.errors import PodiumWarning
 from podium.kernels.expert_agreement import (
     ExpertCorrelations,
     QueryLists,
@@ -448,6 +449,12 @@ def test_scores_of_items_that_were_assigned_are_effects_of_an_additive_model():
     assert "items look assigned" in " ".join(consensus.diagnostics.notes)
     item = consensus.ranking(0)[2]
     assert sum(method.explain(p, 0, item).values()) == pytest.approx(consensus.to_dict()[0][item], rel=1e-9)
+
+
+def test_no_rule_stands_for_the_model_of_assigned_items():
+    p = Preferences.from_lists(simulate_survey(60, queries=3))
+    with pytest.warns(PodiumWarning, match="look assigned, not chosen"):
+        assert QualityWeightedFusion().choose_rule(p).name == "rbc"
 
 
 def test_contributions_in_one_of_several_surveys():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
+from podium.core.errors import Option, PodiumWarning
 from podium.core.params import Choice, Range, Tune
 from podium.core.text import format_count
 from podium.data.features import Features
@@ -111,10 +113,19 @@ class QualityWeightedFusion(Aggregator):
         """The rule closest to this method on these lists, `rrf` or `rbc` with a weight per expert, to save or deploy.
 
         It gives the same scores where every order counts in full and scores are sums; otherwise the weights are those
-        of the orders.
+        of the orders. No such rule ranks items that were assigned as this method does: it warns.
         """
         check_forms(self, preferences)
         estimate = self._estimate(preferences, self.expert_weights_for(preferences.experts))
+        if estimate.effects is not None:
+            warnings.warn(
+                PodiumWarning(
+                    "the items of these lists look assigned, not chosen: rrf and rbc reward the items that many rank, so "
+                    "they rank otherwise than quality_weighted; if experts chose the items, set ",
+                    Option("unlisted", "below"),
+                ),
+                stacklevel=2,
+            )
         by_order = (estimate.weights * estimate.order).tolist()
         weights = dict(zip(preferences.experts.tolist(), by_order, strict=True))
         if estimate.rule == "rrf":
