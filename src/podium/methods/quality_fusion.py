@@ -120,7 +120,7 @@ class QualityWeightedFusion(Aggregator):
         if estimate.effects is not None:
             warnings.warn(
                 PodiumWarning(
-                    "the items of these lists look assigned, not chosen: rrf and rbc reward the items that many rank, so "
+                    "the items of these lists look assigned, not chosen: rrf and rbc reward items that many rank, so "
                     "they rank otherwise than quality_weighted; if experts chose the items, set ",
                     Option("unlisted", "below"),
                 ),
