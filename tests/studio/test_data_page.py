@@ -158,7 +158,9 @@ def test_the_words_of_the_overview_have_the_figures_of_the_card(client):
     mean = next(
         r["mean"] for r in figure["rows"] if r["name"] == card["winner"] and r["metric"] == card["metric"]
     )
-    assert f"{mean:.4f}" not in above  # over all queries: only below a heading, or in words, that say so
+    # over all queries: only below a heading, or in words, that say so; a method without labels may have the same mean
+    # on held-out queries
+    assert f"{mean:.4f}" not in above or f"{mean:.4f}" == f"{card['value']:.4f}"
     assert f"{mean:.4f}" in table
 
 
