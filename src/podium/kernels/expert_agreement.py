@@ -21,6 +21,7 @@ __all__ = [
     "find_copies",
     "measure_order_evidence",
     "measure_similarity",
+    "pull_to_mean",
 ]
 
 COPY = 0.98  # experts whose lists correlate more than this are copies of one expert
@@ -171,17 +172,29 @@ def _correlate_with_others(correlation: F8, evidence: F8, similarity: F8, length
 def estimate_expert_quality(correlation: F8, similarity: F8, items: I8, length: F8, panel: I8) -> F8:
     """Correlation of every expert with the consensus of the panel, whose members are weighted by their own quality.
 
-    Copies are no evidence for each other, near copies little. Estimates from few `items` are pulled to the mean by what
-    their sampling error is of their spread (empirical Bayes), so that without evidence all experts are equal. Below
-    0: reversed.
+    Copies are no evidence for each other, near copies little. Estimates from few `items` are pulled to the mean, so
+    that without evidence all experts are equal. Below 0: reversed.
     """
     quality = _correlate_with_others(correlation, 1.0 - similarity**NEAR_COPIES, similarity, length, panel)
-    active = items > 1
     # the variance of a correlation over n items that are not associated is 1 / (n - 1)
-    error = 1.0 / np.maximum(items - 1.0, 1.0)
-    mean = float(quality[active].mean()) if active.any() else 0.0
-    spread = max(float((quality[active].var() - error[active].mean()) if active.any() else 0.0), 0.0)
-    return np.where(active, mean + (quality - mean) * spread / (spread + error), mean)
+    return pull_to_mean(quality, 1.0 / np.maximum(items - 1.0, 1.0), (items > 1).astype(np.float64))
+
+
+def pull_to_mean(value: F8, error: F8, weight: F8) -> F8:
+    """Values pulled to their mean by what their sampling variance, `error`, is of their spread (empirical Bayes).
+
+    Those of weight 0 say nothing: they get the mean.
+
+    >>> pull_to_mean(np.array([0.0, 1.0, 9.0]), np.array([0.125, 0.125, 0.125]), np.array([1.0, 1.0, 0.0])).tolist()
+    [0.25, 0.75, 0.5]
+    """
+    active = weight > 0
+    if not active.any():
+        return np.zeros(len(value))
+    mean = float(np.average(value[active], weights=weight[active]))
+    variance = np.average((value[active] - mean) ** 2 - error[active], weights=weight[active])
+    spread = max(float(variance), 0.0)
+    return np.where(active, mean + (value - mean) * spread / (spread + error), mean)
 
 
 def measure_order_evidence(queries: Iterable[QueryLists], weight: F8) -> OrderEvidence:

@@ -8,6 +8,7 @@ import numpy as np
 
 from podium.kernels import segments
 from podium.kernels.dispatch import F8, I4, I8
+from podium.kernels.expert_agreement import pull_to_mean
 
 __all__ = ["ListEffects", "ListValues", "fit_list_effects", "sum_by_item"]
 
@@ -15,7 +16,7 @@ QUALITY_STEPS = 2  # of quality and effects in turn; the third changes nothing
 MOST_STEPS = 20  # of item effects and list levels in turn
 TOLERANCE = 1e-5  # of the levels, as a share of the spread of the values
 LEAST_SIGNAL = 1e-3  # variance of the item effects, as a share of the noise
-LEAST_DAMPING = 1e-3
+LEAST_DAMPING = 1e-3  # so that an item of one list has an effect that the list does not decide alone
 
 
 class ListValues(NamedTuple):
@@ -92,11 +93,11 @@ def _estimate_damping(item: I4, centered: F8, slots: int) -> float:
     mean = np.bincount(item, centered, slots) / np.maximum(count, 1)
     listed, rows = int((count > 0).sum()), len(item)
     squares = float(((centered - mean[item]) ** 2).sum())
-    if rows <= listed or squares <= 0:
+    if rows <= listed or squares <= 0:  # no item has two values, or all agree
         return 1.0
     noise = squares / (rows - listed)
     signal = (float(count @ mean**2) - listed * noise) / rows
-    return max(noise / max(signal, LEAST_SIGNAL * noise), LEAST_DAMPING) if noise > 0 else LEAST_DAMPING
+    return max(noise / max(signal, LEAST_SIGNAL * noise), LEAST_DAMPING)
 
 
 def _measure_quality(rows: ListValues, list_of_row: I8, centered: F8, others: F8, experts: int) -> F8:
@@ -108,11 +109,4 @@ def _measure_quality(rows: ListValues, list_of_row: I8, centered: F8, others: F8
     )
     quality = np.where(own * other > 0, product / np.sqrt(np.maximum(own * other, 1e-300)), 0.0)
     degrees = np.bincount(by, minlength=experts) - np.bincount(rows.expert, minlength=experts)
-    active = degrees > 0
-    if not active.any():
-        return np.ones(experts)
-    error = 1.0 / np.maximum(degrees, 1.0)
-    mean = float(np.average(quality[active], weights=degrees[active]))
-    variance = np.average((quality[active] - mean) ** 2 - error[active], weights=degrees[active])
-    spread = max(float(variance), 0.0)
-    return np.where(active, mean + (quality - mean) * spread / (spread + error), mean)
+    return pull_to_mean(quality, 1.0 / np.maximum(degrees, 1.0), degrees.astype(np.float64))

@@ -62,12 +62,12 @@ class ListingStatistics(NamedTuple):
     """How lists overlap, and how often listed items are ranked."""
 
     overlap: (
-        float  # squared deviations of the overlaps of two lists from those of independent draws, by variance
+        float  # squared deviations of the overlaps of two lists, in units of their variance were items drawn
     )
     explained: (
-        float  # of the variance of the items' mean places beyond noise, by the log odds of being listed
+        float  # share of the variance of the items' mean places that the log odds of being listed explain
     )
-    rest: float  # of that variance, in standard errors
+    rest: float  # what they leave of it beyond noise, in standard errors
 
 
 def are_items_drawn(queries: Sequence[QueryLists]) -> bool:

@@ -50,7 +50,7 @@ FIRST_K = 10.0  # of the first estimate, before the points by rank are chosen: b
 TOP_HEAVY = (
     0.5  # rank counts for more than listing where it moves agreement by this share of what listing does
 )
-DOUBTS = 2.0  # standard errors
+ERRORS = 2.0  # standard errors by which listing must say more than ranks
 MOST_EXPERTS = 2_000  # measured, those with the most lists; all others get the mean weight
 PANEL = 200  # experts with whom every expert is compared, those with the most lists
 MIXING = 2_654_435_761  # odd, below 2**32
@@ -138,10 +138,7 @@ class QualityWeightedFusion(Aggregator):
         estimate = self._estimate(preferences, self.expert_weights_for(preferences.experts))
         one, alone = preferences.select([query]), np.eye(len(preferences.experts))
         if estimate.effects is not None:
-            estimate = replace(
-                estimate,
-                effects=_select_query(preferences, estimate.effects, query),
-            )
+            estimate = replace(estimate, effects=_select_query(preferences, estimate.effects, query))
         return {
             expert: self._sum_points(one, estimate, estimate.weights * alone[code])
             for code, expert in enumerate(one.experts)
@@ -310,7 +307,8 @@ def _is_top_heavy(evidence: OrderEvidence, trust: F8) -> bool:
     # what every query adds to the deviation of the means, which are ratios of sums
     added = np.bincount(evidence.query, (support - mean * items) @ (contrast / np.maximum(count, 1e-300)))
     error = np.sqrt((added**2).sum() * queries / (queries - 1))
-    return bool(mean @ contrast > -DOUBTS * error - 1e-9)
+    # of two experts, every known item has the support 1: rounding must not decide
+    return bool(mean @ contrast > -ERRORS * error - 1e-9)
 
 
 def _estimate_trust(correlations: ExpertCorrelations, similarity: F8, panel: I8) -> tuple[F8, F8]:
